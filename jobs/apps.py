@@ -1,0 +1,13 @@
+from __future__ import annotations
+
+from django.apps import AppConfig
+from django.utils.translation import gettext_lazy as _
+
+
+class JobsConfig(AppConfig):
+    """The dashboard and the job-safety layer; installed into other projects under the label `opsboard_jobs`."""
+
+    name = "jobs"
+    label = "opsboard_jobs"
+    verbose_name = _("Background jobs")
+    default_auto_field = "django.db.models.BigAutoField"

@@ -1,0 +1,20 @@
+"""What a job type promises about being run again."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+
+
+class Idempotency(StrEnum):
+    """The declared class of a job type (protocol, chapter 3); nothing declared counts as unsafe."""
+
+    REPEATABLE = "repeatable"
+    """Running it again has the same effect as running it once."""
+    KEYED = "keyed"
+    """The outside service recognises a repeated key, for a stated time."""
+    CHECKABLE = "checkable"
+    """The outside service can be asked whether the effect happened."""
+    UNSAFE = "unsafe"
+    """A repeat may act a second time, and nobody can tell beforehand."""
+    UNDECLARED = "undeclared"
+    """Nobody has said; treated as unsafe."""
