@@ -1,0 +1,45 @@
+"""The reading client: it cannot send a command that changes anything, whatever the caller asks.
+
+The Redis account may be allowed more; this is the second lock (the first is deploy/redis-acl.conf).
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from redis import Redis
+from redis.client import Pipeline
+
+from jobs.broker.errors import WriteOnReadPath
+
+READ_COMMANDS = frozenset(
+    "EXISTS GET HGET HMGET HSTRLEN INFO LINDEX LLEN LPOS LRANGE PING PTTL SCARD SMEMBERS TIME TTL TYPE"
+    " XLEN XRANGE XREAD XREVRANGE ZCARD ZCOUNT ZRANGE ZRANGEBYSCORE ZREVRANGE ZREVRANGEBYSCORE ZREVRANK ZSCORE".split()
+)
+"""An allow-list: a command that nobody thought of is refused. KEYS, SCAN, SORT and EVAL are left out on purpose."""
+
+
+def _check(name: object) -> None:
+    if str(name).upper() not in READ_COMMANDS:
+        raise WriteOnReadPath(f"{name} is not allowed while reading; act through jobs.broker.commands.")
+
+
+class ReadOnlyPipeline(Pipeline):
+    """A pipeline of reads; never a transaction, so that it stays within a read-only account's rights."""
+
+    def execute_command(self, *args: Any, **options: Any) -> Any:
+        _check(args[0])
+        return super().execute_command(*args, **options)
+
+
+class ReadOnlyRedis(Redis):
+    """A Redis client that refuses every command outside READ_COMMANDS before it leaves the process."""
+
+    def execute_command(self, *args: Any, **options: Any) -> Any:
+        _check(args[0])
+        return super().execute_command(*args, **options)
+
+    def pipeline(self, transaction: bool = False, shard_hint: Any = None) -> ReadOnlyPipeline:
+        if transaction:
+            raise WriteOnReadPath("MULTI is not allowed while reading.")
+        return ReadOnlyPipeline(self.connection_pool, self.response_callbacks, False, shard_hint)
