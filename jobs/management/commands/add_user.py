@@ -1,0 +1,45 @@
+"""`manage.py add_user NAME --group Operators`: an account with a password that is printed once."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.contrib.auth import get_user_model
+from django.contrib.auth.models import Group
+from django.core.exceptions import ValidationError
+from django.core.management.base import BaseCommand, CommandError, CommandParser
+from django.db import transaction
+from django.utils.translation import gettext as _
+
+from jobs.first_access import new_password
+
+
+class Command(BaseCommand):
+    help = "Makes an account and prints its password once."
+
+    def add_arguments(self, parser: CommandParser) -> None:
+        parser.add_argument("name")
+        parser.add_argument("--group", action="append", default=[], help="may be given several times")
+
+    @transaction.atomic
+    def handle(self, *args: Any, **options: Any) -> None:
+        groups = [_group(name) for name in options["group"]]
+        password = new_password()
+        user = get_user_model()(username=options["name"])
+        user.set_password(password)
+        try:
+            user.full_clean()
+        except ValidationError as error:
+            raise CommandError(" ".join(error.messages)) from None
+        user.save()
+        user.groups.set(groups)
+        self.stdout.write(_("Account %(name)s, password %(word)s (not shown again).")
+                          % {"name": options["name"], "word": password})  # fmt: skip
+
+
+def _group(name: str) -> Group:
+    try:
+        return Group.objects.get(name=name)
+    except Group.DoesNotExist:
+        known = ", ".join(Group.objects.order_by("name").values_list("name", flat=True))
+        raise CommandError(f"There is no group {name}; the groups are: {known}.") from None

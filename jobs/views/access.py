@@ -1,0 +1,66 @@
+"""/access/: who may do what, per queue. To who may not manage access it does not exist."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from urllib.parse import urlencode
+
+from django.contrib import messages
+from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
+from django.shortcuts import render
+from django.urls import reverse
+from django.utils import timezone
+from django.utils.translation import gettext as _
+from django.views.decorators.http import require_safe
+
+from jobs.actions import access as actions
+from jobs.forms_access import GrantForm
+from jobs.permissions import Permission, require_wide
+from jobs.selectors.access import read_access
+from jobs.views.landing import act
+from jobs.views.people import signed_in
+
+
+@require_safe
+def access_page(request: HttpRequest) -> HttpResponse:
+    """GET /access/?page=2"""
+    user = signed_in(request)
+    require_wide(user, Permission.MANAGE_ACCESS)
+    shown = read_access(user, request.GET.get("page"))
+    return render(request, "access_page.html", vars(shown))
+
+
+@act
+def give(request: HttpRequest) -> HttpResponse:
+    """POST /access/give/"""
+    return _change(request, actions.give, _("Given to %(who)s in %(queue)s: %(rights)s."))
+
+
+@act
+def take(request: HttpRequest) -> HttpResponse:
+    """POST /access/take/"""
+    return _change(request, actions.take, _("Taken from %(who)s in %(queue)s: %(rights)s."))
+
+
+def _change(request: HttpRequest, change: Callable[..., actions.Changed], sentence: str) -> HttpResponse:
+    actor = signed_in(request)
+    require_wide(actor, Permission.MANAGE_ACCESS)
+    form = GrantForm(request.POST)
+    holder = actions.find_holder(form.cleaned_data["holder"]) if form.is_valid() else None
+    if holder is None:
+        messages.error(request, _("Nothing was done. Choose a person or a group, and at least one right."))
+        return _back(request)
+    place = form.cleaned_data["connection"], form.cleaned_data["queue"]
+    changed = change(actor, *place, holder, form.permissions, timezone.now())
+    if changed:
+        rights = ", ".join(permission.label for permission in changed)
+        messages.success(request, sentence % {"who": holder, "queue": ":".join(place), "rights": rights})
+    else:
+        messages.info(request, _("Nothing to change: it was so already."))
+    return _back(request)
+
+
+def _back(request: HttpRequest) -> HttpResponse:
+    page = request.POST.get("page", "")
+    query = f"?{urlencode({'page': page})}" if page.isdecimal() else ""
+    return HttpResponseRedirect(reverse("jobs:access") + query)

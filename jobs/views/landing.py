@@ -1,0 +1,79 @@
+"""Where a person lands who had to sign in, or whose act was refused: on a page, never on the address of an act.
+
+The rule: an act's address ends in its verb, below the address of the page that it belongs to. A lost act returns to the
+page that sent it (the Referer, if it is ours), else to the nearest address above that can be opened by GET.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any, TypeVar
+from urllib.parse import unquote, urlsplit
+
+from django.http import HttpRequest
+from django.http.response import HttpResponseBase
+from django.urls import Resolver404, resolve
+from django.views.decorators.http import require_POST
+
+View = TypeVar("View", bound=Callable[..., HttpResponseBase])
+
+_SAFE_METHODS = frozenset({"GET", "HEAD", "OPTIONS"})
+_NEVER = frozenset({"jobs:login", "jobs:logout"})
+
+
+def act(view: View) -> View:
+    """Mark a view as an act: POST only, and nobody is ever sent to its address by GET."""
+    marked: Any = require_POST(view)
+    marked.is_act = True
+    return marked  # type: ignore[no-any-return]
+
+
+def landing_page(request: HttpRequest) -> str:
+    """The local address to return to after this request did not do what it was meant to do."""
+    own = request.get_full_path()
+    if request.method in _SAFE_METHODS:
+        return page_at_or_above(own)
+    return _page_that_sent(request) or page_at_or_above(own.partition("?")[0])
+
+
+def page_at_or_above(address: str) -> str:
+    """This local, percent-encoded address when it can be opened by GET, else the nearest one above it that can."""
+    path, query = _split(address)
+    if _is_page(path):
+        return f"{path}?{query}" if query else path
+    return next((parent for parent in _parents(path) if _is_page(parent)), "/")
+
+
+def _page_that_sent(request: HttpRequest) -> str | None:
+    referer = request.headers.get("Referer", "")
+    if not referer.startswith(f"{request.scheme}://{request.get_host()}/"):
+        return None
+    path, query = _split(referer)
+    if not _is_page(path):
+        return None
+    return f"{path}?{query}" if query else path
+
+
+def _split(address: str) -> tuple[str, str]:
+    """Path and query, both still encoded; empty for what is no address at all."""
+    try:
+        parts = urlsplit(address)
+    except ValueError:
+        return "", ""
+    return parts.path, parts.query
+
+
+def _parents(path: str) -> Iterator[str]:
+    while path.strip("/"):
+        path = path.rstrip("/").rpartition("/")[0] + "/"
+        yield path
+
+
+def _is_page(path: str) -> bool:
+    if not path.startswith("/") or path.startswith("//"):
+        return False
+    try:
+        match = resolve(unquote(path))
+    except Resolver404:
+        return False
+    return match.view_name not in _NEVER and not getattr(match.func, "is_act", False)

@@ -1,0 +1,233 @@
+"""Every setting, in one file. Values come from the environment; a bad one ends the start with a sentence."""
+
+from __future__ import annotations
+
+import os
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+
+import dj_database_url
+from csp.constants import NONE, SELF
+from django.core.exceptions import ImproperlyConfigured
+
+from opsboard.access import LOOPBACK_NAMES
+from opsboard.connections import is_demo, read_connections, rq_queues
+from opsboard.env import env_bool, env_choice, env_int, env_list, env_str, env_time_zone, env_url
+from opsboard.instance import instance_id, read_secret_key
+from opsboard.logs import configure_structlog, logging_config
+
+BASE_DIR = Path(__file__).resolve().parent.parent
+VAR_DIR = Path(env_str("OPSBOARD_VAR", str(BASE_DIR / "var")))
+
+# Access -----------------------------------------------------------------------------------------------------------
+
+OPSBOARD_MODE = env_str("OPSBOARD_MODE", "local")
+if OPSBOARD_MODE != "local":
+    raise ImproperlyConfigured(
+        "OPSBOARD_MODE can only be local; the proxied mode comes with a later release, use an ssh tunnel until then."
+    )
+OPSBOARD_PORT = env_int("PORT", 8000, least=1, most=65535)
+OPSBOARD_READ_ONLY = env_bool("OPSBOARD_READ_ONLY")
+OPSBOARD_ENVIRONMENT = env_str("OPSBOARD_ENVIRONMENT")
+OPSBOARD_ENVIRONMENT_COLOUR = env_choice(
+    "OPSBOARD_ENVIRONMENT_COLOUR", "grey", ("grey", "blue", "green", "amber", "red")
+)
+DEBUG = env_bool("OPSBOARD_DEBUG")
+SECRET_KEY = read_secret_key(os.environ, VAR_DIR)
+OPSBOARD_INSTANCE = instance_id(os.environ, SECRET_KEY)
+ALLOWED_HOSTS = list(LOOPBACK_NAMES)
+
+# The job stores ---------------------------------------------------------------------------------------------------
+
+OPSBOARD_CONNECTIONS = read_connections(os.environ)
+OPSBOARD_DEMO = is_demo(os.environ)
+# For django-rq's worker command only; nothing else here reads it.
+RQ_QUEUES = rq_queues(OPSBOARD_CONNECTIONS, env_list("OPSBOARD_WORKER_QUEUES", ["default", "high", "low"]))
+RQ_SHOW_ADMIN_LINK = False
+
+# Parts ------------------------------------------------------------------------------------------------------------
+
+INSTALLED_APPS = [
+    "opsboard",
+    "jobs.apps.JobsConfig",
+    "django.contrib.auth",
+    "django.contrib.contenttypes",
+    "django.contrib.sessions",
+    "django.contrib.messages",
+    "django.contrib.staticfiles",
+    "guardian",
+    "axes",
+    "csp",
+    "django_htmx",
+    "django_rq",
+]
+
+MIDDLEWARE = [
+    # These only add headers, to refusals and error pages too.
+    "django.middleware.security.SecurityMiddleware",
+    "django.middleware.clickjacking.XFrameOptionsMiddleware",
+    "csp.middleware.CSPMiddleware",
+    "opsboard.security.SecurityHeadersMiddleware",
+    # Nothing answers before this one.
+    "opsboard.access.LocalOnlyMiddleware",
+    "whitenoise.middleware.WhiteNoiseMiddleware",
+    "opsboard.logs.RequestLogMiddleware",
+    "opsboard.security.ReadOnlyMiddleware",
+    "django.contrib.sessions.middleware.SessionMiddleware",
+    "django.middleware.common.CommonMiddleware",
+    "django.contrib.auth.middleware.AuthenticationMiddleware",
+    # Before the CSRF check: who lost the session is asked to sign in, whatever became of the token.
+    "opsboard.signin.SignInRequiredMiddleware",
+    "django.middleware.csrf.CsrfViewMiddleware",
+    "django.contrib.messages.middleware.MessageMiddleware",
+    "django_htmx.middleware.HtmxMiddleware",
+    "opsboard.errors.BrokerErrorsMiddleware",
+    "axes.middleware.AxesMiddleware",
+]
+
+ROOT_URLCONF = "opsboard.urls"
+WSGI_APPLICATION = "opsboard.wsgi.application"
+
+TEMPLATES = [
+    {
+        "BACKEND": "django.template.backends.django.DjangoTemplates",
+        "DIRS": [BASE_DIR / "templates"],
+        "APP_DIRS": True,
+        "OPTIONS": {
+            "context_processors": [
+                "django.template.context_processors.request",
+                "django.contrib.auth.context_processors.auth",
+                "django.contrib.messages.context_processors.messages",
+                "opsboard.context.header",
+            ],
+        },
+    }
+]
+
+# Stores -----------------------------------------------------------------------------------------------------------
+
+SQLITE_OPTIONS: dict[str, Any] = {
+    "timeout": 20,
+    # A transaction that reads first and writes later fails at once when another wrote meanwhile; IMMEDIATE waits.
+    "transaction_mode": "IMMEDIATE",
+    # FULL: with NORMAL, a power loss takes back what was committed, and with it the record of an intended act.
+    "init_command": "PRAGMA journal_mode=WAL; PRAGMA synchronous=FULL; PRAGMA foreign_keys=ON;",
+}
+
+
+def _database() -> dict[str, Any]:
+    url = env_url(
+        "DATABASE_URL", ("postgres", "postgresql", "sqlite"), "postgres://USER:PASSWORD@HOST:5432/NAME",
+        f"sqlite:///{VAR_DIR / 'opsboard.sqlite3'}",
+    )  # fmt: skip
+    try:
+        database: dict[str, Any] = {**dj_database_url.parse(url)}
+    except ValueError:
+        raise ImproperlyConfigured("DATABASE_URL can't be read; percent-encode its name and password.") from None
+    if database["ENGINE"].endswith("sqlite3"):
+        return {**database, "OPTIONS": {**database.get("OPTIONS", {}), **SQLITE_OPTIONS}}
+    options = {"connect_timeout": 5, **database.get("OPTIONS", {})}
+    return {**database, "CONN_MAX_AGE": 60, "CONN_HEALTH_CHECKS": True, "OPTIONS": options}
+
+
+DATABASES = {"default": _database()}
+DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
+
+STATIC_URL = "/static/"
+STATICFILES_DIRS = [BASE_DIR / "static"]
+STATIC_ROOT = BASE_DIR / "static-built"
+STORAGES = {
+    "default": {"BACKEND": "django.core.files.storage.FileSystemStorage"},
+    "staticfiles": {"BACKEND": "opsboard.staticfiles.StaticStorage"},
+}
+# WhiteNoise's default lets every site read the static files.
+WHITENOISE_ALLOW_ALL_ORIGINS = False
+
+# Signing in -------------------------------------------------------------------------------------------------------
+
+AUTHENTICATION_BACKENDS = [
+    "axes.backends.AxesStandaloneBackend",
+    "django.contrib.auth.backends.ModelBackend",
+    "guardian.backends.ObjectPermissionBackend",
+]
+AUTH_PASSWORD_VALIDATORS = [
+    {"NAME": f"django.contrib.auth.password_validation.{name}"}
+    for name in (
+        "UserAttributeSimilarityValidator",
+        "MinimumLengthValidator",
+        "CommonPasswordValidator",
+        "NumericPasswordValidator",
+    )
+]
+LOGIN_URL = "jobs:login"
+LOGIN_REDIRECT_URL = "/"
+LOGOUT_REDIRECT_URL = "jobs:login"
+
+SESSION_COOKIE_AGE = env_int("OPSBOARD_SESSION_HOURS", 12, least=1, most=24 * 14) * 3600
+SESSION_COOKIE_NAME = f"opsboard_session_{OPSBOARD_INSTANCE}"
+SESSION_COOKIE_HTTPONLY = True
+# Lax, not Strict: a link in a ticket must find its reader signed in.
+SESSION_COOKIE_SAMESITE = "Lax"
+CSRF_COOKIE_NAME = f"opsboard_csrf_{OPSBOARD_INSTANCE}"
+CSRF_COOKIE_HTTPONLY = True
+CSRF_COOKIE_SAMESITE = "Lax"
+CSRF_FAILURE_VIEW = "opsboard.errors.csrf_failure"
+# A cookie of the default name would be shared by everything on localhost.
+MESSAGE_STORAGE = "django.contrib.messages.storage.session.SessionStorage"
+
+# Every peer is 127.0.0.1, so an address tells nobody apart.
+AXES_LOCKOUT_PARAMETERS = ["username"]
+AXES_FAILURE_LIMIT = 8
+AXES_COOLOFF_TIME = timedelta(minutes=15)
+AXES_RESET_ON_SUCCESS = True
+AXES_RESET_COOL_OFF_ON_FAILURE_DURING_LOCKOUT = False
+AXES_LOCKOUT_CALLABLE = "opsboard.errors.locked_out"
+AXES_SENSITIVE_PARAMETERS = ["username", "password", "next", "csrfmiddlewaretoken"]
+AXES_DISABLE_ACCESS_LOG = True
+AXES_ENABLE_ADMIN = False
+AXES_VERBOSE = False
+
+ANONYMOUS_USER_NAME = None
+
+# Headers ----------------------------------------------------------------------------------------------------------
+
+X_FRAME_OPTIONS = "DENY"
+SECURE_REFERRER_POLICY = "same-origin"
+CONTENT_SECURITY_POLICY = {
+    "DIRECTIVES": {
+        "default-src": [NONE],
+        "script-src": [SELF],
+        "style-src": [SELF],
+        "img-src": [SELF],
+        "font-src": [SELF],
+        "connect-src": [SELF],
+        "form-action": [SELF],
+        "base-uri": [NONE],
+        "frame-ancestors": [NONE],
+    }
+}
+
+SILENCED_SYSTEM_CHECKS = [
+    # Local mode is plain http on a loopback port, through a tunnel or not: there is no https to redirect to or to
+    # insist on, and a Secure cookie would be lost.
+    "security.W004",
+    "security.W008",
+    "security.W012",
+    "security.W016",
+    # Lockout by address: see AXES_LOCKOUT_PARAMETERS.
+    "axes.W006",
+]
+
+# Words and times --------------------------------------------------------------------------------------------------
+
+LANGUAGE_CODE = "en"
+USE_I18N = True
+LOCALE_PATHS = [BASE_DIR / "locale"]
+USE_TZ = True
+TIME_ZONE = env_time_zone("OPSBOARD_TIME_ZONE")
+
+# Level DEBUG is not offered: Django would log statements with their values.
+OPSBOARD_LOG_LEVEL = env_choice("OPSBOARD_LOG_LEVEL", "INFO", ("INFO", "WARNING", "ERROR"))
+configure_structlog()
+LOGGING = logging_config(debug=DEBUG, level=OPSBOARD_LOG_LEVEL)

@@ -1,0 +1,14 @@
+"""The root of all addresses. No admin site, and none of django-rq's pages."""
+
+from __future__ import annotations
+
+from django.urls import include, path
+
+urlpatterns = [
+    path("", include("jobs.urls")),
+]
+
+handler400 = "opsboard.errors.bad_request"
+handler403 = "opsboard.errors.permission_denied"
+handler404 = "opsboard.errors.not_found"
+handler500 = "opsboard.errors.server_error"
