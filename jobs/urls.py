@@ -2,15 +2,32 @@
 
 from __future__ import annotations
 
-from django.urls import path
+from django.urls import path, register_converter
 
-from jobs.views import access, session
+from jobs.views import access, acts, health, job, job_types, lists, lookup, overview, session, workers
+from jobs.views.converters import NameConverter
 
 app_name = "jobs"
+
+register_converter(NameConverter, "name")
+
+_JOB = "jobs/<slug:connection>/<name:queue>/<name:job_id>/"
 
 urlpatterns = [
     path("login/", session.SignIn.as_view(), name="login"),
     path("logout/", session.SignOut.as_view(), name="logout"),
+    path("healthz", health.healthz, name="healthz"),
+    path("", overview.overview_page, name="overview"),
+    path("failed/", lists.failed, name="failed"),
+    path("queues/", overview.queues_page, name="queues"),
+    path("queues/<slug:connection>/<name:queue>/<slug:state>/", lists.queue_state, name="queue-state"),
+    path(_JOB, job.job, name="job"),
+    path(f"{_JOB}retry/", acts.retry, name="job-retry"),
+    path(f"{_JOB}delete/", acts.delete, name="job-delete"),
+    path("workers/", workers.workers_page, name="workers"),
+    path("lookup/", lookup.lookup, name="lookup"),
+    path("job-types/", job_types.job_types, name="job-types"),
+    path("job-types/<name:path>/", job_types.job_type, name="job-type"),
     path("access/", access.access_page, name="access"),
     path("access/give/", access.give, name="access-give"),
     path("access/take/", access.take, name="access-take"),

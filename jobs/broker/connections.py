@@ -81,6 +81,11 @@ def acting(name: str) -> Iterator[Redis]:
         yield _client(name, acting=True)
 
 
+def acting_client(name: str) -> Redis:
+    """The client that acts, with redis-py's own errors: for callers to whom a time-out is not the same as a refusal."""
+    return _client(name, acting=True)
+
+
 def fetch(pipeline: Pipeline) -> list[Any]:
     """Run a pipeline of reads in one round trip; an answer may be a ResponseError (a key of the wrong type).
 

@@ -17,7 +17,7 @@ LIST_FIELDS = (
 ).split()
 """What a list row needs. `data` holds the function's path, which stands nowhere else."""
 
-DETAIL_FIELDS = [*LIST_FIELDS, "dependency_id", "dependency_ids", "rate_limit_key"]
+DETAIL_FIELDS = [*LIST_FIELDS, "dependency_id", "dependency_ids", "group_id", "rate_limit_key"]
 """`description`, `meta`, `result`, callbacks and webhooks are never read: they may hold arguments and secrets."""
 
 WORKER_FIELDS = (
@@ -54,6 +54,7 @@ def job_hash(job_id: str, names: Sequence[str], answer: Any, *, payload_bytes: i
         retries_left=fields.number(raw["retries_left"]),
         repeats_left=fields.number(raw["repeats_left"]),
         dependency_ids=fields.id_list(raw.get("dependency_ids")) or ((single,) if single else ()),
+        group_id=fields.optional_text(raw.get("group_id")),
         is_rate_limited=raw.get("rate_limit_key") is not None,
         call=read_call(raw["data"], max_bytes=payload_bytes),
     )

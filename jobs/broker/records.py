@@ -40,6 +40,7 @@ class JobHash:
     retries_left: int | None = None
     repeats_left: int | None = None
     dependency_ids: tuple[str, ...] = ()
+    group_id: str | None = None
     is_rate_limited: bool = False
     call: Call | Unreadable
 
@@ -67,6 +68,7 @@ class ListedJob:
     job: JobHash
     queue: str
     score: float
+    rank: int
     newest_result: Result | None = None
 
 

@@ -32,6 +32,8 @@ class JobPage:
     total: int
     newer: Cursor | None
     older: Cursor | None
+    queues: tuple[str, ...]
+    """The queues that the page covers."""
 
 
 def read_registry(
@@ -42,10 +44,12 @@ def read_registry(
     after: Cursor | None = None,
     before: Cursor | None = None,
     with_errors: bool = False,
+    discover: bool = False,
 ) -> JobPage:
     """A page of the registry `state` (a key of keys.REGISTRIES) over one or more queues of a connection.
 
-    Newest first; scheduled and started jobs by what is due first. Raises BrokerUnavailable.
+    Newest first; scheduled and started jobs by what is due first. With `discover`, queues that only Redis knows are
+    added: asked for along the way, so that it costs a round trip only where there are such. Raises BrokerUnavailable.
     """
     keys = connections.get(connection).keys
     places = [Place(queue, keys.registry(state, queue)) for queue in queues]
@@ -56,13 +60,18 @@ def read_registry(
         )
         if before is not None and not listing.has_newer:
             listing = read_listing(client, places, size=PAGE_SIZE, soonest_first=soonest)
-        rows = _hydrate(client, keys, state, listing.entries, with_errors=with_errors)
+        jobs, known = _read_hashes(client, keys, [_job_id(state, entry.member) for entry in listing.entries])
+        if discover and (found := sorted(known - set(queues))):
+            every = [*queues, *found]
+            return read_registry(connection, state, every, after=after, before=before, with_errors=with_errors)
+        rows = _rows(client, keys, listing.entries, jobs, with_errors=with_errors)
     first, last = (listing.entries[0], listing.entries[-1]) if listing.entries else (None, None)
     return JobPage(
         rows=rows,
         total=listing.total,
         newer=_cursor(first) if first and listing.has_newer else None,
         older=_cursor(last) if last and listing.has_older else None,
+        queues=tuple(queues),
     )
 
 
@@ -74,20 +83,20 @@ def read_queued(connection: str, queue: str, *, start: int = 0) -> tuple[tuple[L
         pipeline.llen(keys.queue(queue)).lrange(keys.queue(queue), start, start + PAGE_SIZE - 1)
         length, members = connections.fetch(pipeline)
         entries = [Entry(queue, member, 0.0, start + at) for at, member in enumerate(value(members, []))]
-        return _hydrate(client, keys, "queued", entries, with_errors=False), value(length, 0)
+        jobs, _ = _read_hashes(client, keys, [_job_id("queued", entry.member) for entry in entries])
+        return _rows(client, keys, entries, jobs, with_errors=False), value(length, 0)
 
 
 def _cursor(entry: Entry) -> Cursor:
     return Cursor(score=entry.score, queue=entry.queue, member=entry.member, rank=entry.rank)
 
 
-def _hydrate(
-    client: ReadOnlyRedis, keys: Keys, state: str, entries: Sequence[Entry], *, with_errors: bool
+def _rows(
+    client: ReadOnlyRedis, keys: Keys, entries: Sequence[Entry], jobs: Sequence[JobHash], *, with_errors: bool
 ) -> tuple[ListedJob, ...]:
-    jobs = _read_hashes(client, keys, [_job_id(state, entry.member) for entry in entries])
     newest = _read_newest_results(client, keys, jobs) if with_errors else {}
     return tuple(
-        ListedJob(job=job, queue=entry.queue, score=entry.score, newest_result=newest.get(job.job_id))
+        ListedJob(job=job, queue=entry.queue, score=entry.score, rank=entry.rank, newest_result=newest.get(job.job_id))
         for entry, job in zip(entries, jobs, strict=True)
     )
 
@@ -97,15 +106,20 @@ def _job_id(state: str, member: bytes) -> str:
     return fields.text(member).rpartition(":")[0] if state == "started" else fields.text(member)
 
 
-def _read_hashes(client: ReadOnlyRedis, keys: Keys, job_ids: Sequence[str]) -> list[JobHash]:
+def _read_hashes(
+    client: ReadOnlyRedis, keys: Keys, job_ids: Sequence[str]
+) -> tuple[list[JobHash], set[str]]:
+    """The hashes of these jobs, and the names of all queues that RQ knows: one round trip."""
     pipeline = client.pipeline()
+    pipeline.smembers(keys.queues)
     for job_id in job_ids:
         pipeline.hmget(keys.job(job_id), LIST_FIELDS)
-    answers = connections.fetch(pipeline) if job_ids else []
-    return [
+    members, *answers = connections.fetch(pipeline)
+    jobs = [
         job_hash(job_id, LIST_FIELDS, answer, payload_bytes=LIST_PAYLOAD_BYTES)
         for job_id, answer in zip(job_ids, answers, strict=True)
     ]
+    return jobs, {name for member in value(members, ()) if (name := keys.queue_name(fields.text(member)))}
 
 
 def _read_newest_results(client: ReadOnlyRedis, keys: Keys, jobs: Sequence[JobHash]) -> dict[str, Result]:

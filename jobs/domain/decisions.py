@@ -17,6 +17,7 @@ class Action(StrEnum):
     """What follows from a decision."""
 
     RETRY = "retry"
+    DELETE = "delete"
     SKIP_DUPLICATE = "skip_duplicate"
     WAIT = "wait"
     REVIEW = "review"
@@ -32,8 +33,8 @@ class Decision:
     sentence: str
 
     @property
-    def allows_retry(self) -> bool:
-        return self.action is Action.RETRY
+    def allows_act(self) -> bool:
+        return self.action in (Action.RETRY, Action.DELETE)
 
 
 def decide_retry(evidence: Evidence, judgement: Judgement, idempotency: Idempotency) -> Decision:
@@ -41,14 +42,34 @@ def decide_retry(evidence: Evidence, judgement: Judgement, idempotency: Idempote
     return _standing_in_the_way(evidence, judgement) or _by_promise(judgement, idempotency)
 
 
+def decide_delete(evidence: Evidence, judgement: Judgement) -> Decision:
+    """Whether the job may be deleted now: only a failed one that no run can still be busy with."""
+    if objection := _not_a_resting_failure(evidence, judgement):
+        return objection
+    if evidence.lease_until is not None and not judgement.is_dead:
+        return Decision(Action.REFUSE, "in_progress", "A run of it may still be going on, and would bring it back.")
+    return Decision(Action.DELETE, "delete", "It is deleted from Redis for good, with its results.")
+
+
 def _standing_in_the_way(evidence: Evidence, judgement: Judgement) -> Decision | None:
-    """Reasons that hold whatever the job type promises."""
-    if judgement.finding is Finding.GONE:
-        return Decision(Action.REFUSE, "data_gone", "Its data is gone from Redis: there is nothing left to run.")
+    """Reasons against a retry that hold whatever the job type promises."""
     if judgement.finding is Finding.DONE_BUT_MARKED_FAILED:
         return Decision(
             Action.SKIP_DUPLICATE, "already_completed", "It finished: running it again would do its work twice."
         )
+    if objection := _not_a_resting_failure(evidence, judgement):
+        return objection
+    if not evidence.is_readable:
+        return Decision(
+            Action.REFUSE, "unreadable", "Its stored call can't be read, so nothing says what would run or how safely."
+        )
+    return None
+
+
+def _not_a_resting_failure(evidence: Evidence, judgement: Judgement) -> Decision | None:
+    """The job is not failed, or not only that: something else already has it, or may have it soon."""
+    if judgement.finding is Finding.GONE:
+        return Decision(Action.REFUSE, "data_gone", "Its data is gone from Redis: there is nothing left to act on.")
     if evidence.status not in RETRYABLE_STATUSES:
         return Decision(Action.REFUSE, *_BY_FINDING.get(judgement.finding, _NOT_FAILED))
     if evidence.queued_times:
@@ -56,10 +77,6 @@ def _standing_in_the_way(evidence: Evidence, judgement: Judgement) -> Decision |
     if "failed" not in evidence.listed_in:
         return Decision(
             Action.REFUSE, "not_listed", "It is not among its queue's failed jobs: somebody may be moving it now."
-        )
-    if not evidence.is_readable:
-        return Decision(
-            Action.REFUSE, "unreadable", "Its stored call can't be read, so nothing says what would run or how safely."
         )
     if evidence.is_rate_limited:
         return Decision(

@@ -1,0 +1,1 @@
+"""What an operator can do, one function each: the right, the evidence, the decision, the record, the act."""

@@ -1,0 +1,49 @@
+"""What became of an act, in words for the person who asked for it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from jobs.models import AuditEntry
+
+DONE = AuditEntry.Status.DONE
+REFUSED = AuditEntry.Status.REFUSED
+CHANGED = AuditEntry.Status.CHANGED
+NOT_DONE = AuditEntry.Status.NOT_DONE
+UNKNOWN = AuditEntry.Status.INTENDED
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """How an act ended: one of AuditEntry.Status, and a sentence. INTENDED means: not known yet."""
+
+    status: AuditEntry.Status
+    sentence: str
+    entry: AuditEntry
+
+    @property
+    def is_done(self) -> bool:
+        return self.status == DONE
+
+    @property
+    def is_unknown(self) -> bool:
+        return self.status == UNKNOWN
+
+
+SENTENCES: dict[str, tuple[AuditEntry.Status, str]] = {
+    "too_late": (NOT_DONE, "Not done: the job store answered too late, and the act was called off."),
+    "already_done": (CHANGED, "Nothing more was done: this very act was carried out before."),
+    "damaged": (REFUSED, "Not done: what Redis holds under this job's names is damaged."),
+    "gone": (CHANGED, "Not done: the job is gone; somebody deleted it, or its time ran out."),
+    "changed": (CHANGED, "Not done: the job changed since you looked. Look at it again before you decide."),
+    "running": (REFUSED, "Not done: a run of this job still holds a lease."),
+    "queued": (REFUSED, "Not done: the job already stands in its queue."),
+    "rate_limited": (REFUSED, "Not done: the job runs under a rate limit, which only RQ itself can give it back."),
+    "refused": (NOT_DONE, "Not done: the job store takes no writes now (read-only, out of memory, or not allowed)."),
+}
+"""For each answer of a guarded script but `done`."""
+
+NOT_KNOWN_YET = (
+    "Not known yet: the job store did not answer in time. Either it was done, or it will never be; "
+    "the record of this act says so as soon as the store answers."
+)

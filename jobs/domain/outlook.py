@@ -1,0 +1,55 @@
+"""What RQ will do next with a job, if nobody does anything."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+
+from jobs.domain.findings import Finding
+
+
+def outlook(
+    finding: Finding,
+    *,
+    retries_left: int | None,
+    has_worker: bool,
+    has_scheduler: bool,
+    due_at: float | None,
+    expires_at: datetime | None,
+) -> tuple[str, ...]:
+    """Sentences on what comes next. `due_at` is the scheduled registry's score in seconds since 1970."""
+    sentences = [_NEXT.get(finding, "")]
+    if finding in (Finding.SCHEDULED, Finding.RETRY_PENDING):
+        sentences = [_scheduled(due_at), "" if has_scheduler else _NO_SCHEDULER]
+    if finding in (Finding.QUEUED, Finding.DEFERRED, Finding.LEASE_EXPIRED) and not has_worker:
+        sentences.append("No worker listens to its queue now.")
+    if finding in (Finding.LEASE_EXPIRED, Finding.RUNNING) and retries_left:
+        sentences.append(_reruns(retries_left))
+    if expires_at is not None:
+        sentences.append(f"Redis keeps its data until {expires_at:%Y-%m-%d %H:%M} UTC.")
+    return tuple(filter(None, sentences))
+
+
+def _scheduled(due_at: float | None) -> str:
+    when = datetime.fromtimestamp(due_at, UTC).strftime("%Y-%m-%d %H:%M:%S UTC") if due_at is not None else "its time"
+    return f"RQ's scheduler puts it on its queue at {when}."
+
+
+def _reruns(retries_left: int) -> str:
+    times = "once" if retries_left == 1 else f"up to {retries_left} times"
+    return f"Should this run be lost, RQ will run the job again by itself ({times}), without asking whether that is safe."
+
+
+_NO_SCHEDULER = "No scheduler is running for its queue: until one does, it waits."
+
+_NEXT = {
+    Finding.FAILED_KNOWN: "RQ will not run it again by itself.",
+    Finding.NEVER_STARTED: "RQ will not run it again by itself.",
+    Finding.RESULT_UNKNOWN: "RQ will not run it again by itself.",
+    Finding.STOPPED: "RQ will not run it again by itself.",
+    Finding.DONE_BUT_MARKED_FAILED: "RQ will not run it again by itself.",
+    Finding.QUEUED: "The next free worker runs it when its turn comes.",
+    Finding.LOST: "Nothing: RQ has no way to find it.",
+    Finding.LEASE_EXPIRED: "The next worker that tidies up its queue declares it failed (when one starts, or within ten minutes).",
+    Finding.DEFERRED: "It is queued when the jobs it waits for have finished; should one of those fail, it waits for ever.",
+    Finding.CANCELED: "Nothing: a cancelled job stays until it is deleted.",
+}

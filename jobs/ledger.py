@@ -1,0 +1,79 @@
+"""The only writer of what people did: an entry before the act, closed once after it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import datetime
+from typing import Any
+
+from django.contrib.auth.models import User
+from django.db import transaction
+
+from jobs.models import AuditEntry
+
+
+def open_entry(*, actor: User, verb: str, subject: str, now: datetime, **details: Any) -> AuditEntry:
+    """Write and commit the intent to act. Raises RuntimeError inside a transaction, which could still undo it.
+
+    `details` are fields of AuditEntry: connection, queue, job_type, seen, decision_code, reason, deadline_at.
+    """
+    with transaction.atomic(durable=True):
+        return _create(actor=actor, verb=verb, subject=subject, created_at=now, **details)
+
+
+def close_entry(entry: AuditEntry, *, status: str, outcome: str, now: datetime) -> bool:
+    """Say once what became of it. Returns False when somebody else has closed the entry before."""
+    changed = AuditEntry.objects.filter(pk=entry.pk, status=AuditEntry.Status.INTENDED).update(
+        status=status, outcome=outcome, closed_at=now
+    )
+    entry.refresh_from_db()
+    return bool(changed)
+
+
+def record_refusal(
+    *, actor: User, verb: str, subject: str, outcome: str, now: datetime, **details: Any
+) -> AuditEntry:
+    """An act that was asked for and not attempted: open and closed in one write."""
+    return _create(
+        actor=actor,
+        verb=verb,
+        subject=subject,
+        status=AuditEntry.Status.REFUSED,
+        outcome=outcome,
+        created_at=now,
+        closed_at=now,
+        **details,
+    )
+
+
+def record_change(*, actor: User, verb: str, subject: str, now: datetime, **details: Any) -> AuditEntry:
+    """A change in our own database; call it in the transaction that makes the change, so that both hold or neither."""
+    return _create(
+        actor=actor,
+        verb=verb,
+        subject=subject,
+        status=AuditEntry.Status.DONE,
+        created_at=now,
+        closed_at=now,
+        **details,
+    )
+
+
+def entries_of_job(connection: str, queue: str, job_id: str, *, limit: int = 50) -> Sequence[AuditEntry]:
+    """What people did or asked for about one job, newest first."""
+    return AuditEntry.objects.filter(connection=connection, queue=queue, subject=job_id)[:limit]
+
+
+def deletion_of_job(connection: str, queue: str, job_id: str) -> AuditEntry | None:
+    """The act by which a job was deleted here, if it was."""
+    entries = AuditEntry.objects.filter(connection=connection, queue=queue, subject=job_id)
+    return entries.filter(verb="delete_job", status=AuditEntry.Status.DONE).first()
+
+
+def entries_about(verb: str, subject: str, *, limit: int = 50) -> Sequence[AuditEntry]:
+    """Acts of one kind about one thing that is not a job, newest first."""
+    return AuditEntry.objects.filter(verb=verb, subject=subject)[:limit]
+
+
+def _create(*, actor: User, **details: Any) -> AuditEntry:
+    return AuditEntry.objects.create(actor=actor, actor_name=actor.get_username(), **details)

@@ -1,0 +1,199 @@
+"""The job page: one job with everything that bears on what to do about it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+
+from django.contrib.auth.models import User
+
+from jobs import ledger
+from jobs.broker.details import read_job
+from jobs.broker.evidence import evidence_of
+from jobs.broker.records import Execution, JobDetail, Relative, Result, ResultKind, Worker
+from jobs.domain.arguments import Argument
+from jobs.domain.calls import Call, Unreadable
+from jobs.domain.decisions import Decision
+from jobs.domain.findings import Judgement, judge
+from jobs.domain.idempotency import Idempotency
+from jobs.domain.outlook import outlook
+from jobs.judging import declared_type, delete_decision, idempotency_of, retry_decision
+from jobs.models import AuditEntry, JobType, Queue
+from jobs.permissions import Permission, Visibility, may, permissions_on
+from jobs.selectors.texts import LATEST_CHARACTERS, OLDER_CHARACTERS, ErrorText, Masks, arguments_of, error_text, masks_of
+
+
+@dataclass(frozen=True, kw_only=True)
+class Attempt:
+    """One run that RQ recorded. `number` counts the recorded ones; runs that left no record have none."""
+
+    number: int
+    kind: ResultKind
+    anchor: str
+    worker_name: str | None
+    started_at: datetime | None
+    ended_at: datetime | None
+    duration: timedelta | None
+    error: ErrorText | None
+
+
+@dataclass(frozen=True, kw_only=True)
+class RelatedJob:
+    """A job that this one waits for or that waits for this one, on the same connection."""
+
+    job_id: str
+    queue: str | None
+    status: str | None
+
+
+@dataclass(frozen=True, kw_only=True)
+class JobPage:
+    """The whole page. `state` is a key of the words table; `seen` is the token that an act must bring back."""
+
+    connection: str
+    queue: str
+    job_id: str
+    state: str
+    judgement: Judgement
+    outlook: tuple[str, ...]
+    function: str | None
+    bound_to: str | None
+    unreadable: str
+    arguments: tuple[Argument, ...]
+    idempotency: Idempotency
+    job_type: JobType | None
+    seen: str
+    retry: Decision
+    delete: Decision
+    may_retry: bool
+    may_delete: bool
+    may_declare: bool
+    error: ErrorText | None
+    attempts: tuple[Attempt, ...]
+    attempts_unlisted: int
+    executions: tuple[Execution, ...]
+    created_at: datetime | None
+    enqueued_at: datetime | None
+    started_at: datetime | None
+    ended_at: datetime | None
+    last_heartbeat: datetime | None
+    timeout_seconds: int | None
+    retries_left: int | None
+    queued_times: int | None
+    expires_at: datetime | None
+    results_expire_at: datetime | None
+    worker: Worker | None
+    dependencies: tuple[RelatedJob, ...]
+    dependents: tuple[RelatedJob, ...]
+    dependents_unlisted: int
+    audit: Sequence[AuditEntry]
+
+
+def job_page(user: User, visibility: Visibility, queue: Queue, job_id: str, *, now: datetime) -> JobPage | None:
+    """The page of one job of a visible queue, or None when the queue has no such job. Raises BrokerUnavailable."""
+    detail = read_job(queue.connection, queue.name, job_id, now=now)
+    if detail is None:
+        return None
+    declared = declared_type(detail.job.call)
+    judgement = judge(evidence_of(detail), now)
+    rights = permissions_on(user, queue)
+    attempts = _attempts(detail, masks_of(detail.job.call, declared))
+    return JobPage(
+        connection=queue.connection,
+        queue=queue.name,
+        job_id=job_id,
+        state=judgement.finding,
+        judgement=judgement,
+        outlook=outlook(judgement.finding, retries_left=detail.job.retries_left, **_surroundings(detail)),
+        **_call_facts(detail, declared),
+        seen=detail.seen,
+        retry=retry_decision(detail, now),
+        delete=delete_decision(detail, now),
+        may_retry=Permission.RETRY_JOB in rights,
+        may_delete=Permission.DELETE_JOB in rights,
+        may_declare=may(user, Permission.CHANGE_JOBTYPE),
+        error=attempts[0].error if attempts else None,
+        attempts=attempts,
+        attempts_unlisted=max(0, detail.results_total - len(attempts)),
+        **_run_facts(detail),
+        **_relatives(detail, visibility),
+        audit=ledger.entries_of_job(queue.connection, queue.name, job_id),
+    )
+
+
+def _call_facts(detail: JobDetail, declared: JobType | None) -> dict[str, object]:
+    call = detail.job.call
+    return {
+        "function": call.function if isinstance(call, Call) else None,
+        "bound_to": call.bound if isinstance(call, Call) else None,
+        "unreadable": call.reason if isinstance(call, Unreadable) else "",
+        "arguments": arguments_of(call, declared),
+        "idempotency": idempotency_of(declared),
+        "job_type": declared,
+    }
+
+
+def _run_facts(detail: JobDetail) -> dict[str, object]:
+    job = detail.job
+    copied = "created_at enqueued_at started_at ended_at last_heartbeat timeout_seconds retries_left"
+    return {
+        **{name: getattr(job, name) for name in copied.split()},
+        "executions": detail.executions,
+        "queued_times": detail.queued_times,
+        "expires_at": detail.expires_at,
+        "results_expire_at": detail.results_expire_at,
+        "worker": detail.worker,
+    }
+
+
+def _surroundings(detail: JobDetail) -> dict[str, object]:
+    return {
+        "has_worker": detail.queue_has_worker,
+        "has_scheduler": detail.queue_has_scheduler,
+        "due_at": detail.scores.get("scheduled"),
+        "expires_at": detail.expires_at,
+    }
+
+
+def _attempts(detail: JobDetail, masks: Masks) -> tuple[Attempt, ...]:
+    """The recorded runs, newest first; the newest one's text at length, older ones shorter."""
+    total = detail.results_total
+    return tuple(
+        _attempt(result, masks, number=total - at, keep=OLDER_CHARACTERS if at else LATEST_CHARACTERS)
+        for at, result in enumerate(detail.results)
+    )
+
+
+def _attempt(result: Result, masks: Masks, *, number: int, keep: int) -> Attempt:
+    ended = result.ended_at or result.created_at
+    took = result.ended_at - result.started_at if result.ended_at and result.started_at else None
+    return Attempt(
+        number=number,
+        kind=result.kind,
+        anchor=f"attempt-{result.id}",
+        worker_name=result.worker_name,
+        started_at=result.started_at,
+        ended_at=ended,
+        duration=took,
+        error=error_text(result, masks, keep=keep),
+    )
+
+
+def _relatives(detail: JobDetail, visibility: Visibility) -> dict[str, object]:
+    """Related jobs of queues that one may see; of others not even the number."""
+    dependents = _visible(detail, detail.dependents, visibility)
+    unlisted = detail.dependents_total - len(detail.dependents) if visibility.everything else 0
+    return {
+        "dependencies": _visible(detail, detail.dependencies, visibility),
+        "dependents": dependents,
+        "dependents_unlisted": max(0, unlisted),
+    }
+
+
+def _visible(detail: JobDetail, relatives: Sequence[Relative], visibility: Visibility) -> tuple[RelatedJob, ...]:
+    return tuple(
+        RelatedJob(job_id=one.job_id, queue=one.origin, status=one.status)
+        for one in relatives
+        if visibility.everything or (one.origin is not None and visibility.sees(detail.connection, one.origin))
+    )

@@ -1,0 +1,116 @@
+"""The failed list and the lists of one queue by state."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime
+
+from jobs.broker import connections
+from jobs.broker.cursors import Cursor
+from jobs.broker.rows import PAGE_SIZE, JobPage, read_queued, read_registry
+from jobs.models import Queue
+from jobs.permissions import Visibility
+from jobs.selectors.rows import JobRow, job_rows
+
+
+@dataclass(frozen=True, kw_only=True)
+class ListPage:
+    """One page of a list. `newer` and `older` are cursors for the address, None where there is nothing more."""
+
+    connection: str
+    queue: str | None
+    state: str
+    rows: tuple[JobRow, ...]
+    total: int
+    newer: str | None
+    older: str | None
+    is_first: bool
+    is_out_of_order: bool = False
+    """Some rows are kept for another time than the rest, so that RQ files them out of the order of their failing."""
+    queues: tuple[str, ...] = ()
+    """The queues that the list covers or could be narrowed to."""
+
+
+def failed_page(
+    visibility: Visibility,
+    connection: str,
+    queue: Queue | None,
+    *,
+    after: Cursor | None,
+    before: Cursor | None,
+    now: datetime,
+) -> ListPage:
+    """Failed jobs of one queue, or of all that one may see, newest first. Raises BrokerUnavailable."""
+    known = recorded_queue_names(visibility, connection)
+    page = read_registry(
+        connection,
+        "failed",
+        [queue.name] if queue else known,
+        after=after,
+        before=before,
+        with_errors=True,
+        discover=visibility.everything and queue is None,
+    )
+    choices = sorted({*known, *page.queues})
+    name = queue.name if queue else None
+    return _list_page(connection, name, "failed", page, choices, now, is_first=not (after or before))
+
+
+def registry_page(
+    queue: Queue, state: str, *, after: Cursor | None, before: Cursor | None, now: datetime
+) -> ListPage:
+    """One queue's jobs in the registry `state`. Raises BrokerUnavailable."""
+    page = read_registry(
+        queue.connection, state, [queue.name], after=after, before=before, with_errors=state == "failed"
+    )
+    return _list_page(queue.connection, queue.name, state, page, [], now, is_first=not (after or before))
+
+
+def queued_page(queue: Queue, *, start: int, now: datetime) -> ListPage:
+    """One queue's waiting jobs from position `start`, the next to run first. Raises BrokerUnavailable."""
+    rows, total = read_queued(queue.connection, queue.name, start=start)
+    return ListPage(
+        connection=queue.connection,
+        queue=queue.name,
+        state="queued",
+        rows=job_rows(queue.connection, "queued", rows, now),
+        total=total,
+        newer=str(max(0, start - PAGE_SIZE)) if start else None,
+        older=str(start + PAGE_SIZE) if start + PAGE_SIZE < total else None,
+        is_first=start == 0,
+    )
+
+
+def recorded_queue_names(visibility: Visibility, connection: str) -> list[str]:
+    """The queues of a connection that are on record and that one may see."""
+    return sorted(queue.name for queue in visibility.queues if queue.connection == connection)
+
+
+def visible_connections(visibility: Visibility) -> list[str]:
+    """The configured connections on which one may see anything."""
+    seen = {queue.connection for queue in visibility.queues}
+    return [name for name in connections.names() if visibility.everything or name in seen]
+
+
+def _list_page(
+    connection: str, queue: str | None, state: str, page: JobPage, queues: list[str], now: datetime, *, is_first: bool
+) -> ListPage:
+    rows = job_rows(connection, state, page.rows, now)
+    ended = [row.ended_at for row in rows if row.ended_at]
+    return ListPage(
+        connection=connection,
+        queue=queue,
+        state=state,
+        rows=rows,
+        total=page.total,
+        newer=page.newer.encode() if page.newer else None,
+        older=page.older.encode() if page.older else None,
+        is_first=is_first,
+        is_out_of_order=state == "failed" and not _is_falling(ended),
+        queues=tuple(queues),
+    )
+
+
+def _is_falling(times: list[datetime]) -> bool:
+    """Newest first, give or take the second to which RQ rounds."""
+    return all((later - earlier).total_seconds() > -2 for later, earlier in zip(times, times[1:], strict=False))

@@ -1,0 +1,136 @@
+"""The overview: one verdict, then every visible queue with what is wrong with it, the worst first."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+
+from jobs.broker.errors import BrokerUnavailable
+from jobs.broker.queues import read_overview
+from jobs.broker.records import QueueCounts, ServerHealth
+from jobs.domain.notices import Level, Notice, oldest_age, queue_warnings, store_warnings
+from jobs.permissions import Visibility
+from jobs.selectors.each import read_each
+from jobs.selectors.lists import visible_connections
+
+
+@dataclass(frozen=True, kw_only=True)
+class QueueRow:
+    """One queue. `counts` by state: queued, started, failed, finished, scheduled, deferred, canceled."""
+
+    connection: str
+    name: str
+    counts: dict[str, int]
+    oldest_enqueued_at: datetime | None
+    next_due_at: datetime | None
+    workers_alive: int
+    has_scheduler: bool
+    notices: tuple[Notice, ...]
+
+    @property
+    def badness(self) -> tuple[int, int, int]:
+        """For sorting: the worst notice, then failures, then what waits."""
+        worst = self.notices[0].level if self.notices else 0
+        return (worst, self.counts["failed"], self.counts["queued"])
+
+
+@dataclass(frozen=True, kw_only=True)
+class StoreRow:
+    """One connection: unreachable with its reason, or its notices and its queues."""
+
+    connection: str
+    unreachable: str
+    notices: tuple[Notice, ...]
+    queues: tuple[QueueRow, ...]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Overview:
+    """The page. `level` is the worst of everything (a Level's word, or ok); `verdict` its sentence."""
+
+    level: str
+    verdict: str
+    stores: tuple[StoreRow, ...]
+    totals: dict[str, int]
+    queues_total: int
+
+    @property
+    def is_complete(self) -> bool:
+        return not any(store.unreachable for store in self.stores)
+
+
+def overview(visibility: Visibility, now: datetime) -> Overview:
+    """Every queue that one may see, on every connection. Never raises for a store that does not answer."""
+    names = visible_connections(visibility)
+    found = read_each(
+        names, lambda name: read_overview(name, lambda queue: visibility.sees(name, queue), now)
+    )
+    stores = tuple(_store(name, found[name], now) for name in names)
+    rows = [row for store in stores for row in store.queues]
+    level, verdict = _verdict(stores, rows)
+    states = ("queued", "started", "failed", "finished", "scheduled", "deferred", "canceled")
+    return Overview(
+        level=level,
+        verdict=verdict,
+        stores=stores,
+        totals={state: sum(row.counts[state] for row in rows) for state in states},
+        queues_total=len(rows),
+    )
+
+
+def _store(
+    name: str, found: tuple[ServerHealth, tuple[QueueCounts, ...]] | BrokerUnavailable, now: datetime
+) -> StoreRow:
+    if isinstance(found, BrokerUnavailable):
+        return StoreRow(connection=name, unreachable=found.cause, notices=(), queues=())
+    health, counts = found
+    notices = store_warnings(
+        may_drop_jobs=health.may_drop_jobs,
+        eviction_policy=health.eviction_policy,
+        workers_suspended=health.workers_suspended,
+        clock_ahead=health.time - now if health.time else None,
+    )
+    rows = sorted((_row(one, now) for one in counts), key=lambda row: row.badness, reverse=True)
+    return StoreRow(connection=name, unreachable="", notices=notices, queues=tuple(rows))
+
+
+def _row(counts: QueueCounts, now: datetime) -> QueueRow:
+    notices = queue_warnings(
+        queued=counts.queued,
+        scheduled=counts.counts["scheduled"],
+        expired_leases=counts.expired_leases,
+        workers_alive=counts.workers_alive,
+        has_scheduler=counts.has_scheduler,
+        oldest_age=oldest_age(counts.oldest_enqueued_at, now),
+        overdue=now - counts.next_due_at if counts.next_due_at else None,
+    )
+    return QueueRow(
+        connection=counts.connection,
+        name=counts.name,
+        counts={"queued": counts.queued, **counts.counts},
+        oldest_enqueued_at=counts.oldest_enqueued_at,
+        next_due_at=counts.next_due_at,
+        workers_alive=counts.workers_alive,
+        has_scheduler=counts.has_scheduler,
+        notices=notices,
+    )
+
+
+def _verdict(stores: Sequence[StoreRow], rows: Sequence[QueueRow]) -> tuple[str, str]:
+    """The worst thing first, with its cause; then failures; else that all is well."""
+    silent = [store for store in stores if store.unreachable]
+    if silent:
+        return "alarm", f"The job store “{silent[0].connection}” can't be reached: {silent[0].unreachable}."
+    named = [("", notice) for store in stores for notice in store.notices]
+    named += [(f"{row.name}: ", notice) for row in rows for notice in row.notices]
+    failed = sum(row.counts["failed"] for row in rows)
+    if named:
+        place, worst = max(named, key=lambda pair: pair[1].level)
+        if worst.level >= Level.WARNING:
+            return worst.level.word, f"{place}{worst.sentence}"
+    if failed:
+        return "hint", "1 job has failed." if failed == 1 else f"{failed} jobs have failed."
+    return "ok", "Nothing has failed, and every queue with work has a worker."
+
+

@@ -1,0 +1,136 @@
+"""Rows of job lists as pages show them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+
+from jobs.broker.fields import epoch
+from jobs.broker.records import JobHash, ListedJob
+from jobs.domain.arguments import Argument
+from jobs.domain.calls import Unreadable
+from jobs.domain.evidence import Evidence
+from jobs.domain.findings import Finding, judge
+from jobs.domain.idempotency import Idempotency
+from jobs.judging import declared_types, function_path, idempotency_of
+from jobs.models import NAME_LENGTH, JobType
+from jobs.selectors.texts import arguments_of, masks_of, one_line
+
+
+@dataclass(frozen=True, kw_only=True)
+class JobRow:
+    """One row. `state` is a key of the words table (a Finding); `note` says what is odd about the row, or ''."""
+
+    connection: str
+    queue: str
+    job_id: str
+    can_open: bool
+    state: str
+    note: str
+    function: str | None
+    ids: tuple[Argument, ...]
+    hidden_arguments: int
+    error: str
+    idempotency: Idempotency
+    created_at: datetime | None
+    enqueued_at: datetime | None
+    started_at: datetime | None
+    ended_at: datetime | None
+    score_at: datetime | None
+    """The registry's own time: when a scheduled job is due, until when a running one holds its lease."""
+    worker_name: str | None
+    position: int | None = None
+
+
+def job_rows(connection: str, listed_as: str, rows: Sequence[ListedJob], now: datetime) -> tuple[JobRow, ...]:
+    """Rows of one list of `connection` (`listed_as`: queued, failed, started …), in the given order; one query."""
+    types = declared_types(row.job.call for row in rows if _is_at_home(row))
+    return tuple(_job_row(connection, listed_as, row, types, now) for row in rows)
+
+
+def _job_row(
+    connection: str, listed_as: str, row: ListedJob, types: Mapping[str, JobType], now: datetime
+) -> JobRow:
+    job = row.job if _is_at_home(row) else _stranger(row.job)
+    declared = types.get(function_path(job.call) or "")
+    arguments = arguments_of(job.call, declared)
+    state = _state(listed_as, row, now) if _is_at_home(row) else Finding.UNRECOGNISED
+    return JobRow(
+        connection=connection,
+        queue=row.queue,
+        job_id=job.job_id,
+        can_open=_is_at_home(row) and len(job.job_id) <= NAME_LENGTH,
+        state=state,
+        note=_note(listed_as, row, state),
+        function=function_path(job.call),
+        ids=tuple(one for one in arguments if one.value is not None),
+        hidden_arguments=sum(1 for one in arguments if one.value is None),
+        error=one_line(row.newest_result, masks_of(job.call, declared)) if row.newest_result else "",
+        idempotency=idempotency_of(declared),
+        created_at=job.created_at,
+        enqueued_at=job.enqueued_at,
+        started_at=job.started_at,
+        ended_at=job.ended_at,
+        score_at=_score_time(listed_as, row),
+        worker_name=job.worker_name,
+        position=row.rank if listed_as == "queued" else None,
+    )
+
+
+def _is_at_home(row: ListedJob) -> bool:
+    """A job listed under a queue that is not its own is not for the eyes of those who may only see this queue."""
+    return row.job.origin is None or row.job.origin == row.queue
+
+
+def _stranger(job: JobHash) -> JobHash:
+    return JobHash(job_id=job.job_id, exists=True, call=Unreadable("it belongs to another queue"))
+
+
+def _state(listed_as: str, row: ListedJob, now: datetime) -> str:
+    job, newest = row.job, row.newest_result
+    if job.status == "failed" and newest is None:
+        # The list has not seen its result; that says nothing about how the run ended.
+        return "failed"
+    evidence = Evidence(
+        exists=job.exists,
+        status=job.status,
+        queued_times=1 if listed_as == "queued" else None,
+        newest_kind=newest.kind if newest else None,
+        newest_text=newest.text if newest else None,
+        succeeded_at=newest.created_at if newest and newest.kind == "successful" else None,
+        started_at=job.started_at,
+        timeout_seconds=job.timeout_seconds,
+        lease_until=_score_time(listed_as, row) if listed_as == "started" else None,
+    )
+    return judge(evidence, now).finding
+
+
+def _score_time(listed_as: str, row: ListedJob) -> datetime | None:
+    return epoch(row.score) if listed_as in ("scheduled", "started") else None
+
+
+def _note(listed_as: str, row: ListedJob, state: str) -> str:
+    if not _is_at_home(row):
+        return "It is listed here, but belongs to another queue."
+    if state == Finding.GONE:
+        return "Its data is gone; only its id is still listed."
+    if row.job.status is None:
+        return "Most of its data is gone."
+    if row.job.status not in _EXPECTED[listed_as]:
+        return f"It is still listed here, but is now {row.job.status[:40]}."
+    if isinstance(row.job.call, Unreadable):
+        return f"Its stored call can't be read: {row.job.call.reason}."
+    return ""
+
+
+_EXPECTED = {
+    "queued": {"queued"},
+    "started": {"started"},
+    "failed": {"failed", "stopped"},
+    "finished": {"finished"},
+    "scheduled": {"scheduled"},
+    "deferred": {"deferred"},
+    "canceled": {"canceled"},
+}
+"""The statuses under which a job belongs in each list."""
