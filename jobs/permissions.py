@@ -1,6 +1,6 @@
 """Who may see and do what. Object permissions on Queue, given per queue to users or groups, and nothing else, decide.
 
-A model-wide grant of an object permission does not count, and a right to act without the right to see the queue is none.
+A model-wide grant of an object permission does not count; a right to act without the right to see the queue is none.
 """
 
 from __future__ import annotations

@@ -11,11 +11,14 @@ from collections.abc import Callable, Mapping
 from ipaddress import IPv6Address, ip_address
 from typing import Any
 
+import structlog
 from django.conf import settings
 from django.http import HttpRequest, HttpResponse, HttpResponseBadRequest
 from django.http.response import HttpResponseBase
 from django.utils.html import format_html
 from django.utils.translation import gettext as _
+
+log = structlog.get_logger("opsboard.access")
 
 LOOPBACK_NAMES = ("localhost", "127.0.0.1", "[::1]")
 
@@ -32,7 +35,10 @@ class LocalOnlyMiddleware:
 
     def __call__(self, request: HttpRequest) -> HttpResponseBase:
         reason = refusal(request.META)
-        return _explain(reason, request.META) if reason else self.get_response(request)
+        if reason is None:
+            return self.get_response(request)
+        log.warning("request refused", reason=reason, peer=request.META.get("REMOTE_ADDR"))
+        return _explain(reason, request.META)
 
 
 def refusal(environ: Mapping[str, Any]) -> str | None:
@@ -44,9 +50,15 @@ def refusal(environ: Mapping[str, Any]) -> str | None:
         return _("It did not come from this machine.")
     if not _HOST.fullmatch(str(environ.get("HTTP_HOST", ""))):
         return _("It was not addressed to localhost, 127.0.0.1 or [::1].")
-    if any(name in _PROXY_SIGNS or name.startswith(_PROXY_PREFIX) for name in environ):
+    if _shows_a_proxy(environ):
         return _("It came through a proxy.")
     return None
+
+
+def _shows_a_proxy(environ: Mapping[str, Any]) -> bool:
+    # Only to a proxy does a client send a whole URL; gunicorn hands the request's target over as RAW_URI.
+    whole_url = not str(environ.get("RAW_URI", "/")).startswith("/")
+    return whole_url or any(name in _PROXY_SIGNS or name.startswith(_PROXY_PREFIX) for name in environ)
 
 
 def is_loopback(address: str) -> bool:
