@@ -36,6 +36,12 @@ def read_connections(environ: Environment) -> dict[str, dict[str, str]]:
     return found
 
 
+def require_connections(connections: Mapping[str, Mapping[str, str]]) -> None:
+    """Nothing when there is a store to look after. Raises ImproperlyConfigured; commands that need none don't ask."""
+    if not connections:
+        raise ImproperlyConfigured("No job store is named; set REDIS_URL, or start with make run to try it out.")
+
+
 def is_demo(environ: Environment) -> bool:
     """Whether the embedded store is looked after: `make run` passes its address when no store of the user is named."""
     return bool(env_str("OPSBOARD_EMBEDDED_REDIS_URL", environ=environ) and not env_str("REDIS_URL", environ=environ))

@@ -7,11 +7,25 @@ import sys
 from typing import Any, NoReturn
 
 import gunicorn.http.wsgi
+import gunicorn.util
+from django.conf import settings
 from django.core.exceptions import ImproperlyConfigured
 
 from opsboard.access import is_loopback
+from opsboard.connections import require_connections
 from opsboard.env import env_int
 
+UNREADABLE_HEADERS = (
+    "Connection: close",
+    "Content-Type: text/plain; charset=utf-8",
+    "Cache-Control: no-store, private",
+    "Content-Security-Policy: default-src 'none'; form-action 'none'; base-uri 'none'; frame-ancestors 'none'",
+    "X-Frame-Options: DENY",
+    "X-Content-Type-Options: nosniff",
+    "Referrer-Policy: same-origin",
+    "Cross-Origin-Opener-Policy: same-origin",
+    "Cross-Origin-Resource-Policy: same-origin",
+)
 OPEN_BIND = "opsboard listens on 127.0.0.1 only; take --bind out, choose the port with PORT, and use an ssh tunnel."
 
 
@@ -27,6 +41,13 @@ def read_port() -> int:
         return env_int("PORT", 8000, least=1, most=65535)
     except ImproperlyConfigured as error:
         stop(str(error))
+
+
+def write_error(sock: Any, status: int, reason: str, message: str) -> None:
+    """The answer to a request that gunicorn can't read, such as one with two Host headers. It repeats nothing of it."""
+    body = f"{status} {reason}\n"
+    lines = (f"HTTP/1.1 {status} {reason}", *UNREADABLE_HEADERS, f"Content-Length: {len(body)}", "", body)
+    gunicorn.util.write_nonblock(sock, "\r\n".join(lines).encode("latin-1"))
 
 
 bind = [f"127.0.0.1:{read_port()}"]
@@ -51,6 +72,8 @@ errorlog = "-"
 
 # The Server header would name the software to whoever asks.
 gunicorn.http.wsgi.SERVER = "opsboard"
+# gunicorn has no hook for these answers, and its own carry no headers and repeat the request.
+gunicorn.util.write_error = write_error
 # Read by opsboard.wsgi, which refuses to start under gunicorn without the hooks below.
 os.environ["OPSBOARD_BIND_CHECKED"] = "1"
 
@@ -59,6 +82,7 @@ def on_starting(server: Any) -> None:
     """Before any socket is opened: refuse addresses that are not loopback, from whatever option they came."""
     for address in server.cfg.address:
         _require_loopback(address)
+    _require_settings()
 
 
 def on_reload(server: Any) -> None:
@@ -70,6 +94,15 @@ def when_ready(server: Any) -> None:
     """Before the first worker: the same for sockets that were handed in, whose addresses no option names."""
     for listener in server.LISTENERS:
         _require_loopback(listener.getsockname())
+
+
+def _require_settings() -> None:
+    """Read the settings once before any worker does, to end with a sentence instead of a traceback from each."""
+    os.environ.setdefault("DJANGO_SETTINGS_MODULE", "opsboard.settings")
+    try:
+        require_connections(settings.OPSBOARD_CONNECTIONS)
+    except ImproperlyConfigured as error:
+        stop(str(error))
 
 
 def _require_loopback(address: Any) -> None:

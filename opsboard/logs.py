@@ -83,6 +83,7 @@ def logging_config(*, debug: bool, level: str) -> dict[str, Any]:
             # Django's defaults add mail and a second console handler; everything goes to root once.
             "django": {"handlers": [], "level": level, "propagate": True},
             "django.server": {"handlers": [], "level": level, "propagate": True},
+            "gunicorn.error": {"handlers": [], "level": level, "propagate": True},
             # RequestLogMiddleware has said it with the status.
             "django.request": {"handlers": [], "level": "ERROR", "propagate": True},
         },
