@@ -39,7 +39,7 @@ def declared_types(calls: Iterable[Call | Unreadable]) -> Mapping[str, JobType]:
 
 def function_path(call: Call | Unreadable) -> str | None:
     """The dotted path of the function, which names the job type."""
-    return call.function if isinstance(call, Call) else None
+    return call.path if isinstance(call, Call) else None
 
 
 def idempotency_of(job_type: JobType | None) -> Idempotency:

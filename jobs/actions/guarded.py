@@ -19,8 +19,8 @@ from jobs.broker.commands import OutcomeUnknown, Target
 from jobs.broker.details import read_job
 from jobs.broker.errors import BrokerUnavailable
 from jobs.broker.records import JobDetail
-from jobs.domain.calls import Call
 from jobs.domain.decisions import Decision
+from jobs.judging import function_path
 from jobs.models import NAME_LENGTH, Queue
 from jobs.permissions import Permission, require
 
@@ -118,14 +118,14 @@ def _attempt(act: Act, wish: Wish, detail: JobDetail, decision: Decision) -> Out
 
 
 def _about(act: Act, wish: Wish, detail: JobDetail | None = None) -> dict[str, Any]:
-    call = detail.job.call if detail else None
+    path = function_path(detail.job.call) if detail else None
     return {
         "actor": wish.actor,
         "verb": act.verb,
         "subject": wish.job_id[:NAME_LENGTH],
         "connection": wish.queue.connection,
         "queue": wish.queue.name,
-        "job_type": (call.function or "")[:NAME_LENGTH] if isinstance(call, Call) else "",
+        "job_type": (path or "")[:NAME_LENGTH],
         "seen": wish.seen[:128],
         "reason": wish.reason[:2000],
         "now": wish.now,

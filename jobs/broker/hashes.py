@@ -62,7 +62,7 @@ def job_hash(job_id: str, names: Sequence[str], answer: Any, *, payload_bytes: i
 
 def result(entry_id: bytes, entry: Mapping[bytes, bytes], *, text_bytes: int) -> Result:
     """The record of one stream entry. `return_value` is a pickle and is left where it lies."""
-    exc = read_exc_string(entry[b"exc_string"], max_bytes=text_bytes) if entry.get(b"exc_string") else None
+    stored = entry.get(b"exc_string")
     return Result(
         id=fields.text(entry_id),
         kind=ResultKind(_RESULT_KINDS.get(entry.get(b"type", b""), "unrecognised")),
@@ -71,9 +71,7 @@ def result(entry_id: bytes, entry: Mapping[bytes, bytes], *, text_bytes: int) ->
         execution_id=fields.optional_text(entry.get(b"execution_id")),
         started_at=fields.epoch(entry.get(b"execution_started_at")),
         ended_at=fields.epoch(entry.get(b"execution_ended_at")),
-        text=exc.text if exc else None,
-        text_bytes=(exc.total or len(exc.text)) if exc else 0,
-        damage=exc.damage if exc else "",
+        error=read_exc_string(stored, max_bytes=text_bytes) if stored else None,
     )
 
 

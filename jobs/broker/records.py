@@ -7,6 +7,7 @@ from datetime import datetime
 from enum import StrEnum
 
 from jobs.domain.calls import Call, Unreadable
+from jobs.domain.excerpts import Excerpt
 
 
 class ResultKind(StrEnum):
@@ -47,7 +48,7 @@ class JobHash:
 
 @dataclass(frozen=True, kw_only=True)
 class Result:
-    """One entry of `rq:results:<id>`: a run that RQ recorded. `text` is the traceback as stored, not yet masked."""
+    """One entry of `rq:results:<id>`: a run that RQ recorded. `error` is its traceback as stored, not yet masked."""
 
     id: str
     kind: ResultKind
@@ -56,9 +57,12 @@ class Result:
     execution_id: str | None
     started_at: datetime | None
     ended_at: datetime | None
-    text: str | None
-    text_bytes: int
-    damage: str = ""
+    error: Excerpt | None
+
+    @property
+    def text(self) -> str | None:
+        """The error's text, or its two ends when it is very long."""
+        return self.error.text if self.error else None
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -13,12 +13,12 @@ from jobs.broker.details import read_job
 from jobs.broker.evidence import evidence_of
 from jobs.broker.records import Execution, JobDetail, Relative, Result, ResultKind, Worker
 from jobs.domain.arguments import Argument
-from jobs.domain.calls import Call, Unreadable
+from jobs.domain.calls import Unreadable
 from jobs.domain.decisions import Decision
 from jobs.domain.findings import Judgement, judge
 from jobs.domain.idempotency import Idempotency
 from jobs.domain.outlook import outlook
-from jobs.judging import declared_type, delete_decision, idempotency_of, retry_decision
+from jobs.judging import declared_type, delete_decision, function_path, idempotency_of, retry_decision
 from jobs.models import AuditEntry, JobType, Queue
 from jobs.permissions import Permission, Visibility, may, permissions_on
 from jobs.selectors.texts import LATEST_CHARACTERS, OLDER_CHARACTERS, ErrorText, Masks, arguments_of, error_text, masks_of
@@ -58,7 +58,6 @@ class JobPage:
     judgement: Judgement
     outlook: tuple[str, ...]
     function: str | None
-    bound_to: str | None
     unreadable: str
     arguments: tuple[Argument, ...]
     idempotency: Idempotency
@@ -125,8 +124,7 @@ def job_page(user: User, visibility: Visibility, queue: Queue, job_id: str, *, n
 def _call_facts(detail: JobDetail, declared: JobType | None) -> dict[str, object]:
     call = detail.job.call
     return {
-        "function": call.function if isinstance(call, Call) else None,
-        "bound_to": call.bound if isinstance(call, Call) else None,
+        "function": function_path(call),
         "unreadable": call.reason if isinstance(call, Unreadable) else "",
         "arguments": arguments_of(call, declared),
         "idempotency": idempotency_of(declared),

@@ -1,0 +1,239 @@
+"""The two acts of this stage, on what real workers of both versions left: done as RQ would, or not at all."""
+
+from __future__ import annotations
+
+import threading
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+
+import pytest
+
+from jobs.broker import connections
+from jobs.broker.commands import (
+    OutcomeUnknown,
+    Target,
+    delete_failed,
+    requeue_failed,
+    server_time,
+    was_carried_out,
+)
+from jobs.broker.details import read_job
+from tests.support.keyspace import snapshot
+from tests.support.real_rq import wait_until
+
+MARK = b"opsboard:act:audit-1"
+
+
+def target(job_id, queue="orders", **changes):
+    detail = read_job("default", queue, job_id, now=datetime.now(UTC))
+    whole = Target(
+        connection="default",
+        queue=queue,
+        job_id=job_id,
+        seen=detail.seen if detail else "",
+        deadline=datetime.now(UTC) + timedelta(seconds=30),
+        audit_id="audit-1",
+    )
+    return replace(whole, **changes)
+
+
+def requeue(where):
+    return requeue_failed(where, now=datetime.now(UTC))
+
+
+def delete(where):
+    return delete_failed(where, group_id=None)
+
+
+ACTS = [requeue, delete]
+
+
+def test_a_requeued_job_runs_again(real_rq, redis_client):
+    job_id = real_rq.fail("fx.boom_once", 7)
+    assert requeue(target(job_id)) == "done"
+    assert redis_client.lrange("rq:queue:orders", 0, -1) == [job_id.encode()]
+    assert redis_client.zscore("rq:failed:orders", job_id) is None
+    real_rq.burst("orders")
+    assert redis_client.hget(f"rq:job:{job_id}", "status") == b"finished"
+
+
+def test_a_requeue_leaves_what_rqs_own_requeue_leaves(real_rq, redis_client):
+    ours, theirs = real_rq.fail("fx.boom", 7, job_id="a-job"), None
+    before = snapshot(redis_client)
+    assert requeue(target(ours)) == "done"
+    after_ours = snapshot(redis_client)
+    _restore(redis_client, before)
+    theirs = real_rq.evaluate("rq.job.Job.fetch('a-job', connection=connection).requeue().id")
+    after_theirs = snapshot(redis_client)
+    assert theirs == ours
+    assert after_ours.pop(MARK).value == b"requeued"
+    job, rqs_job = after_ours.pop(b"rq:job:a-job"), after_theirs.pop(b"rq:job:a-job")
+    assert after_ours == after_theirs
+    assert _comparable(job.value) == _comparable(rqs_job.value)
+    # On purpose: RQ lets the failure's time-to-live run on while the job waits; ours does not.
+    assert (job.expires, rqs_job.expires) == (False, True)
+
+
+def _comparable(fields):
+    # The time of the act; and the traceback of an age before streams, which RQ blanks and we remove.
+    return {name: value for name, value in fields.items() if name not in (b"enqueued_at", b"exc_info")}
+
+
+def _restore(client, stored):
+    client.flushdb()
+    for key, (kind, value, expires) in stored.items():
+        if kind == "stream":
+            for entry_id, entry in value:
+                client.xadd(key, entry, id=entry_id)
+        elif kind == "set":
+            client.sadd(key, *value)
+        elif kind == "zset":
+            client.zadd(key, dict(value))
+        elif kind == "hash":
+            client.hset(key, mapping=value)
+        elif kind == "list":
+            client.rpush(key, *value)
+        else:
+            client.set(key, value)
+        if expires:
+            client.expire(key, 31536000)
+
+
+def test_a_deleted_job_leaves_nothing_but_the_mark(real_rq, redis_client):
+    before = set(snapshot(redis_client))
+    job_id = real_rq.fail("fx.boom", 7)
+    assert delete(target(job_id)) == "done"
+    left = {key for key in snapshot(redis_client) if job_id.encode() in key}
+    assert left == set()
+    assert redis_client.zcard("rq:failed:orders") == 0
+    assert MARK in set(snapshot(redis_client)) - before
+
+
+def test_a_job_with_a_time_to_live_of_its_own_gets_it_anew(real_rq, redis_client):
+    job_id = real_rq.fail("fx.boom", 7, ttl=600, failure_ttl=5)
+    assert requeue(target(job_id)) == "done"
+    assert 590 < redis_client.ttl(f"rq:job:{job_id}") <= 600
+
+
+REFUSALS = {
+    "a newer result": (
+        lambda client, key: client.xadd(key.replace(":job:", ":results:"), {"type": 2}),
+        "changed",
+    ),
+    "finished": (lambda client, key: client.hset(key, "status", "finished"), "changed"),
+    "already queued": (lambda client, key: client.rpush("rq:queue:orders", key.removeprefix("rq:job:")), "queued"),
+    "not listed as failed": (lambda client, key: client.delete("rq:failed:orders"), "changed"),
+    "gone": (lambda client, key: client.delete(key), "gone"),
+    "moved to another queue": (lambda client, key: client.hset(key, "origin", "payroll"), "gone"),
+    "rate limited": (lambda client, key: client.hset(key, "rate_limit_key", "bank"), "rate_limited"),
+    "running": (
+        lambda client, key: client.zadd(key.replace(":job:", ":executions:"), {"run": 9999999999}),
+        "running",
+    ),
+    "a queue of another type": (lambda client, key: client.set("rq:queue:orders", "x"), "damaged"),
+    "a registry of another type": (
+        lambda client, key: (client.delete("rq:failed:orders"), client.set("rq:failed:orders", "x")),
+        "damaged",
+    ),
+}
+
+
+@pytest.mark.parametrize("act", ACTS)
+@pytest.mark.parametrize("change", REFUSALS)
+@pytest.mark.parametrize("rq_version", ["3.0"])
+def test_what_changed_since_it_was_seen_is_left_as_it_is(real_rq, redis_client, act, change):
+    job_id = real_rq.fail("fx.boom", 7)
+    seen = target(job_id)
+    make, answer = REFUSALS[change]
+    make(redis_client, f"rq:job:{job_id}")
+    before = snapshot(redis_client)
+    assert act(seen) == answer
+    assert snapshot(redis_client) == before
+
+
+@pytest.mark.parametrize("act", ACTS)
+@pytest.mark.parametrize("rq_version", ["3.0"])
+def test_after_the_deadline_nothing_is_done(real_rq, redis_client, act):
+    job_id = real_rq.fail("fx.boom", 7)
+    late = target(job_id, deadline=server_time("default") - timedelta(milliseconds=1))
+    before = snapshot(redis_client)
+    assert act(late) == "too_late"
+    assert snapshot(redis_client) == before
+
+
+@pytest.mark.parametrize("rq_version", ["3.0"])
+def test_the_same_act_sent_again_does_nothing_more(real_rq, redis_client):
+    job_id = real_rq.fail("fx.boom", 7)
+    same = target(job_id)
+    assert [requeue(same), requeue(same)] == ["done", "already_done"]
+    assert redis_client.llen("rq:queue:orders") == 1
+    assert was_carried_out("default", "audit-1") and not was_carried_out("default", "audit-2")
+
+
+def test_of_twenty_at_the_same_moment_one_wins(real_rq, redis_client):
+    job_id = real_rq.fail("fx.boom", 7)
+    seen, answers = target(job_id), []
+    threads = [
+        threading.Thread(
+            target=lambda at=at: answers.append((requeue if at % 2 else delete)(replace(seen, audit_id=str(at))))
+        )
+        for at in range(20)
+    ]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert answers.count("done") == 1
+    exists, queued = redis_client.exists(f"rq:job:{job_id}"), redis_client.llen("rq:queue:orders")
+    assert (exists, queued) in [(1, 1), (0, 0)]
+
+
+@pytest.mark.parametrize("rq_version", ["3.0"])
+def test_a_full_store_refuses_a_requeue_and_loses_nothing(real_rq, redis_client):
+    job_id = real_rq.fail("fx.boom", 7)
+    seen, before = target(job_id), snapshot(redis_client)
+    redis_client.config_set("maxmemory", "1")
+    try:
+        assert requeue(seen) == "refused"
+    finally:
+        redis_client.config_set("maxmemory", "0")
+    assert snapshot(redis_client) == before
+
+
+@pytest.mark.parametrize("rq_version", ["3.0"])
+def test_a_full_store_still_lets_a_job_be_deleted(real_rq, redis_client):
+    job_id = real_rq.fail("fx.boom", 7)
+    seen = target(job_id)
+    redis_client.config_set("maxmemory", "1")
+    try:
+        assert delete(seen) == "done"
+    finally:
+        redis_client.config_set("maxmemory", "0")
+    assert not redis_client.exists(f"rq:job:{job_id}") and redis_client.exists(MARK)
+
+
+@pytest.mark.parametrize("act", ACTS)
+@pytest.mark.parametrize("rq_version", ["3.0"])
+def test_a_store_that_answers_too_late_has_done_nothing(real_rq, redis_client, act):
+    """The script waits in the stopped server's socket, and finds its deadline over when it is read."""
+    job_id = real_rq.fail("fx.boom", 7)
+    seen = target(job_id, deadline=server_time("default") + timedelta(seconds=1))
+    before = snapshot(redis_client)
+    redis_client.client_pause(2600)
+    with pytest.raises(OutcomeUnknown):
+        act(seen)
+    connections.reset()
+    wait_until(redis_client.ping, "the store is back")
+    assert snapshot(redis_client) == before
+
+
+@pytest.mark.parametrize("rq_version", ["3.0"])
+def test_odd_ids_are_acted_on_alone(real_rq, redis_client):
+    real_rq.fail("fx.boom", 7, job_id="model")
+    for odd in ("order/42", "order%2F42", "order 42", "$x", "a?b#c", "bestellung-ü", "x" * 300):
+        redis_client.copy("rq:job:model", f"rq:job:{odd}")
+        redis_client.zadd("rq:failed:orders", {odd: 9999999999})
+    assert requeue(target("order/42")) == "done"
+    assert delete(target("order%2F42", audit_id="audit-2")) == "done"
+    assert redis_client.lrange("rq:queue:orders", 0, -1) == [b"order/42"]
+    assert redis_client.zcard("rq:failed:orders") == 6
