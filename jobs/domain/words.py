@@ -1,0 +1,98 @@
+"""One word, one icon and one colour for each state, the same on every page."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+
+
+class Look(StrEnum):
+    """The seven colours a state can have; each is a CSS class `state--<look>` and has an icon of its name."""
+
+    FAILED = "failed"
+    REVIEW = "review"
+    RUNNING = "running"
+    WAITING = "waiting"
+    RETRYING = "retrying"
+    DONE = "done"
+    SKIPPED = "skipped"
+
+
+@dataclass(frozen=True)
+class StateWord:
+    """How a state is shown. `word` is English; templates translate it. `icon` is a symbol of static/img/icons.svg."""
+
+    word: str
+    look: Look
+    icon: str
+
+
+def state_word(key: str) -> StateWord:
+    """The word for any key of `STATE_WORDS`; for another one the key itself, marked as unrecognised."""
+    return STATE_WORDS.get(key) or StateWord(key or "unknown", Look.REVIEW, "unrecognised")
+
+
+def gettext_noop(message: str) -> str:
+    """Marks a word for translation without translating it: this package knows no Django."""
+    return message
+
+
+def _made(word: str, look: Look, icon: str = "") -> StateWord:
+    return StateWord(word, look, icon or look.value)
+
+
+_ = gettext_noop
+
+STATE_WORDS: dict[str, StateWord] = {
+    # Findings
+    "gone": _made(_("gone"), Look.SKIPPED, "gone"),
+    "created": _made(_("created"), Look.WAITING),
+    "queued": _made(_("queued"), Look.WAITING),
+    "lost": _made(_("lost"), Look.REVIEW),
+    "running": _made(_("running"), Look.RUNNING),
+    "lease_expired": _made(_("lease ran out"), Look.REVIEW),
+    "retry_pending": _made(_("retrying"), Look.RETRYING),
+    "scheduled": _made(_("scheduled"), Look.WAITING, "scheduled"),
+    "deferred": _made(_("deferred"), Look.WAITING, "deferred"),
+    "canceled": _made(_("canceled"), Look.SKIPPED),
+    "finished": _made(_("finished"), Look.DONE),
+    "never_started": _made(_("never began"), Look.FAILED),
+    "failed_known": _made(_("failed"), Look.FAILED),
+    "result_unknown": _made(_("result unknown"), Look.REVIEW),
+    "stopped": _made(_("stopped"), Look.REVIEW, "stopped"),
+    "done_but_marked_failed": _made(_("done, filed as failed"), Look.DONE),
+    "unrecognised": _made(_("unrecognised"), Look.REVIEW, "unrecognised"),
+    "unreadable": _made(_("unreadable"), Look.REVIEW, "unrecognised"),
+    # RQ's statuses, where they are not findings by the same name
+    "failed": _made(_("failed"), Look.FAILED),
+    "started": _made(_("running"), Look.RUNNING),
+    "rate_limited": _made(_("rate limited"), Look.WAITING),
+    "ready_to_enqueue": _made(_("ready to queue"), Look.WAITING),
+    # Kinds of recorded results
+    "successful": _made(_("finished"), Look.DONE),
+    "retried": _made(_("failed, then retried"), Look.RETRYING),
+    "max_retries_exceeded": _made(_("failed, no retries left"), Look.FAILED),
+    # Workers
+    "worker_busy": _made(_("busy"), Look.RUNNING),
+    "worker_idle": _made(_("idle"), Look.WAITING),
+    "worker_leaving": _made(_("leaving"), Look.SKIPPED, "stopped"),
+    "worker_dead": _made(_("no sign of life"), Look.FAILED),
+    # Levels of a warning
+    "ok": _made(_("in order"), Look.DONE),
+    "hint": _made(_("hint"), Look.WAITING, "info"),
+    "warning": _made(_("warning"), Look.REVIEW, "flag"),
+    "alarm": _made(_("alarm"), Look.FAILED, "flag"),
+    # What a job type promises about being run again
+    "repeatable": _made(_("repeatable"), Look.DONE, "repeat"),
+    "keyed": _made(_("keyed"), Look.SKIPPED, "key"),
+    "checkable": _made(_("checkable"), Look.SKIPPED, "info"),
+    "unsafe": _made(_("unsafe"), Look.REVIEW, "flag"),
+    "undeclared": _made(_("undeclared"), Look.WAITING, "unrecognised"),
+    # Acts, as the audit closes them
+    "done": _made(_("done"), Look.DONE),
+    "refused": _made(_("refused"), Look.SKIPPED),
+    "changed": _made(_("not done: the job changed"), Look.SKIPPED),
+    "not_done": _made(_("not done"), Look.SKIPPED),
+    "intended": _made(_("not known yet"), Look.REVIEW),
+}
+"""Keys: `Finding`, RQ's statuses, `ResultKind`, worker states, warning levels, `Idempotency`, `AuditEntry.Status`."""

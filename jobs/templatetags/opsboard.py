@@ -1,0 +1,156 @@
+"""Times, counts, durations, states and icons: each has one shape, and this is where it is made."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+
+from django import template
+from django.templatetags.static import static
+from django.urls import reverse
+from django.utils import timezone
+from django.utils.html import format_html
+from django.utils.safestring import SafeString
+from django.utils.translation import gettext as _
+
+from jobs.domain.times import Direction, Distance, Part, due_distance, past_distance, split_duration
+from jobs.domain.words import state_word
+
+register = template.Library()
+
+THIN_SPACE = "\N{NARROW NO-BREAK SPACE}"
+
+
+@register.simple_tag(takes_context=True)
+def when(context: template.Context, value: datetime | None) -> str:
+    """Something that happened: how long ago, and when. None reads "unknown"."""
+    if value is None:
+        return _unknown()
+    at = _aware(value)
+    return _time(at, "past", past_distance(at, _now(context)))
+
+
+@register.simple_tag(takes_context=True)
+def due(context: template.Context, value: datetime | None) -> str:
+    """Something planned: how long until, and when. None reads "unknown"."""
+    if value is None:
+        return _unknown()
+    at = _aware(value)
+    return _time(at, "due", due_distance(at, _now(context)))
+
+
+@register.simple_tag
+def clock(value: datetime | None) -> str:
+    """The time of day alone, with its zone: for "as of"."""
+    if value is None:
+        return _unknown()
+    at = _aware(value)
+    return _element(at, "clock", _absolute(at, has_date=False))
+
+
+@register.simple_tag
+def duration(value: timedelta | float | None) -> str:
+    """How long something took (seconds or a timedelta), in two units at most."""
+    if value is None:
+        return _("unknown")
+    return _joined(split_duration(value if isinstance(value, timedelta) else timedelta(seconds=value)))
+
+
+@register.simple_tag
+def count(value: int | None, cap: int | None = None) -> str:
+    """A number, grouped by thousands; from `cap` on it says "at least", because nobody counted further."""
+    if value is None:
+        return _("unknown")
+    capped = cap is not None and value >= cap
+    number = f"{cap if cap is not None and capped else value:,}".replace(",", THIN_SPACE)
+    return f"≥{THIN_SPACE}{number}" if capped else number
+
+
+@register.simple_tag
+def icon(name: str) -> SafeString:
+    """A symbol of the sprite. Always beside a word, so it says nothing to a screen reader."""
+    return format_html(
+        '<svg class="icon" aria-hidden="true" focusable="false"><use href="{}#{}"></use></svg>',
+        static("img/icons.svg"),
+        name,
+    )
+
+
+@register.simple_tag
+def state_badge(key: str) -> SafeString:
+    """Icon, word and colour of a state."""
+    state = state_word(str(key))
+    return format_html('<span class="state state--{}">{}{}</span>', state.look, icon(state.icon), _(state.word))
+
+
+@register.simple_tag(takes_context=True)
+def nav_link(context: template.Context, name: str, label: str, key: str = "", below: str = "") -> SafeString:
+    """An entry of the main navigation. `key` follows "g" on the keyboard; `below`: names of the pages beneath it."""
+    match = getattr(context.get("request"), "resolver_match", None)
+    here = match.view_name if match else ""
+    current = "page" if here == name else "true" if here in {f"jobs:{one}" for one in below.split()} else ""
+    return format_html(
+        '<li><a class="nav-list__link" href="{}" data-go="{}"{}>{}</a></li>',
+        reverse(name),
+        key,
+        format_html(' aria-current="{}"', current) if current else "",
+        label,
+    )
+
+
+def _unknown() -> SafeString:
+    return format_html('<span class="time time--unknown">{}</span>', _("unknown"))
+
+
+def _now(context: template.Context) -> datetime:
+    """The page's one `now`: two times on a page are measured from the same moment."""
+    now = context.get("now")
+    return now if isinstance(now, datetime) else timezone.now()
+
+
+def _aware(value: datetime) -> datetime:
+    """RQ writes UTC, in old versions without saying so."""
+    return value if value.tzinfo else value.replace(tzinfo=UTC)
+
+
+def _time(at: datetime, kind: str, distance: Distance) -> SafeString:
+    relative = format_html('<span class="time__relative">{}</span>', _relative_words(distance))
+    absolute = _absolute(at, has_date=distance.is_far)
+    first, second = (absolute, relative) if distance.is_far else (relative, absolute)
+    return _element(at, kind, format_html("{} · {}", first, second))
+
+
+def _element(at: datetime, kind: str, content: SafeString) -> SafeString:
+    """A time that machines can read and a person can copy: ISO 8601 in UTC, whatever zone is shown."""
+    iso = at.astimezone(UTC).isoformat(timespec="seconds").replace("+00:00", "Z")
+    return format_html(
+        '<time class="time" datetime="{}" title="{}" data-when="{}">{}</time>', iso, iso, kind, content
+    )
+
+
+def _absolute(at: datetime, *, has_date: bool) -> SafeString:
+    shown = at.astimezone(timezone.get_current_timezone())
+    return format_html(
+        '<span class="time__absolute">{} <span class="time__zone">{}</span></span>',
+        shown.strftime("%Y-%m-%d %H:%M:%S" if has_date else "%H:%M:%S"),
+        _zone(shown),
+    )
+
+
+def _zone(at: datetime) -> str:
+    """The zone's abbreviation at that moment (CET is not CEST); zones without one are known by their offset."""
+    name = at.tzname() or ""
+    return f"UTC{name}" if name.startswith(("+", "-")) else name
+
+
+def _relative_words(distance: Distance) -> str:
+    words = {
+        Direction.NOW: _("just now"),
+        Direction.PAST: _("%(amount)s ago"),
+        Direction.FUTURE: _("in %(amount)s"),
+        Direction.AHEAD: _("clock is ahead by %(amount)s"),
+    }
+    return words[distance.direction] % {"amount": _joined(distance.parts)}
+
+
+def _joined(parts: tuple[Part, ...]) -> str:
+    return " ".join(f"{number} {unit}" for number, unit in parts)

@@ -1,0 +1,37 @@
+// Small help around forms and texts: one press is one request, and texts can be copied.
+(() => {
+  "use strict";
+  const forms = () => document.querySelectorAll("form[data-once]");
+
+  function release(form) {
+    form.removeAttribute("aria-busy");
+    for (const button of form.querySelectorAll("button[type=submit]")) button.disabled = false;
+  }
+
+  document.addEventListener("submit", (event) => {
+    if (!event.target.matches("form[data-once]")) return;
+    event.target.setAttribute("aria-busy", "true");
+    // After the request is made: a disabled button would not be part of it.
+    setTimeout(() => {
+      for (const button of event.target.querySelectorAll("button[type=submit]")) button.disabled = true;
+    });
+  });
+
+  // A page that the browser kept comes back as it was left: with its buttons off.
+  addEventListener("pageshow", (event) => event.persisted && forms().forEach(release));
+
+  document.addEventListener("click", async (event) => {
+    const button = event.target.closest("[data-copy]");
+    if (!button) return;
+    const source = document.getElementById(button.dataset.copyFrom);
+    await navigator.clipboard.writeText(source ? source.textContent : button.dataset.copy);
+    const word = button.textContent;
+    button.textContent = button.dataset.wordCopied;
+    document.querySelector("[data-announce]").textContent = button.dataset.wordCopied;
+    setTimeout(() => {
+      button.textContent = word;
+    }, 2000);
+  });
+
+  document.addEventListener("change", (event) => event.target.matches("[data-submits]") && event.target.form.requestSubmit());
+})();
