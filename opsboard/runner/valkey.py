@@ -50,7 +50,8 @@ class EmbeddedValkey:
 
     def command(self) -> list[str]:
         """Write the configuration, readable by its owner only, and name the command that serves it."""
-        self.folder.mkdir(parents=True, exist_ok=True)
+        for folder in (self.folder, self.log.parent):
+            folder.mkdir(parents=True, exist_ok=True)
         path = self.folder / "valkey.conf"
         with os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "w") as file:
             file.writelines(f"{line}\n" for line in self._lines())

@@ -12,7 +12,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from tests.support.processes import Process, processes
+from opsboard.runner.processes import end_session, processes
 
 ROOT = Path(__file__).resolve().parents[2]
 VERSIONS = ("3.0", "2.12")
@@ -141,15 +141,8 @@ class RealWorker:
 
     def kill_session(self) -> None:
         """SIGKILL to the worker and all it started: what the loss of a host looks like."""
-        for process in self._session():
-            try:
-                os.kill(process.pid, signal.SIGKILL)
-            except ProcessLookupError:
-                continue
+        end_session(self.pid)
         self.wait()
-
-    def _session(self) -> list[Process]:
-        return [one for one in processes() if one.session == self.pid]
 
 
 def wait_until(condition: Callable[[], Any], what: str, seconds: float = 15.0) -> Any:

@@ -1,0 +1,83 @@
+"""The demo's accounts, the queues they may see, and what the shop has declared about its job types."""
+
+from __future__ import annotations
+
+import json
+import os
+import secrets
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from django.contrib.auth.models import Group, User
+from django.db import transaction
+
+from jobs.domain.idempotency import Idempotency
+from jobs.first_access import LEADS, OPERATORS, VIEWERS, grant_groups
+from jobs.models import JobType, Queue
+from opsboard.demo import UNATTENDED, WORKED
+from opsboard.demo.jobs import TASKS
+
+CONNECTION = "default"
+WEEK_SECONDS = 7 * 86400
+DECLARED = {
+    "build_report": (Idempotency.REPEATABLE, None),
+    "sync_stock": (Idempotency.REPEATABLE, None),
+    "send_invoice": (Idempotency.KEYED, WEEK_SECONDS),
+    "charge_card": (Idempotency.UNSAFE, None),
+}
+"""What is known of these; of the rest nobody has said anything."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Account:
+    """One demo account: its name, its group, and what that means in a few words."""
+
+    name: str
+    group: str
+    may: str
+
+
+ACCOUNTS = (
+    Account(name="viewer", group=VIEWERS, may="looks, and changes nothing"),
+    Account(name="operator", group=OPERATORS, may="also retries and deletes jobs"),
+    Account(name="lead", group=LEADS, may="also declares job types and gives access"),
+)
+
+
+@transaction.atomic
+def load_people(passwords: Mapping[str, str]) -> None:
+    """Make what is missing; of what is there only the passwords are set again, since they are what gets printed."""
+    for name in (*WORKED, UNATTENDED):
+        queue, is_new = Queue.objects.get_or_create(connection=CONNECTION, name=name)
+        if is_new:
+            grant_groups(queue)
+    for account in ACCOUNTS:
+        _provide(account, passwords[account.name])
+    lead = User.objects.get(username="lead")
+    for name, (idempotency, seconds) in DECLARED.items():
+        defaults = {"idempotency": idempotency.value, "remembered_for_seconds": seconds, "declared_by": lead}
+        JobType.objects.get_or_create(path=f"{TASKS}.{name}", defaults=defaults)
+
+
+def read_passwords(folder: Path, environ: Mapping[str, str] = os.environ) -> dict[str, str]:
+    """Each account's password: OPSBOARD_DEMO_PASSWORD for all, or those kept in `folder`, made at the first start."""
+    given = environ.get("OPSBOARD_DEMO_PASSWORD", "").strip()
+    if given:
+        return {account.name: given for account in ACCOUNTS}
+    path = folder / "demo-passwords"
+    kept = json.loads(path.read_text()) if path.exists() else {}
+    passwords = {account.name: kept.get(account.name) or secrets.token_urlsafe(9) for account in ACCOUNTS}
+    if passwords != kept:
+        with os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "w") as file:
+            json.dump(passwords, file)
+    return passwords
+
+
+def _provide(account: Account, password: str) -> None:
+    user, is_new = User.objects.get_or_create(username=account.name)
+    if is_new:
+        user.groups.set(Group.objects.filter(name=account.group))
+    if not user.check_password(password):
+        user.set_password(password)
+        user.save(update_fields=["password"])

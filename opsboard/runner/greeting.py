@@ -1,0 +1,25 @@
+"""The last words of a start: where to look, who may sign in, and how to stop."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from opsboard.runner.plan import Plan
+
+
+def greeting(plan: Plan, lines: Sequence[str]) -> str:
+    """The block to print. `lines` are what the demo, or the first access to the person's own RQ, has to say."""
+    intro = "Accounts, each with its password:" if plan.has_demo else "Access:"
+    told = [intro, *(f"  {line}" for line in lines), ""] if lines else []
+    return "\n".join(
+        [
+            "",
+            f"opsboard is ready: {plan.address}",
+            "",
+            *told,
+            "It answers on this machine only. From another one, first:",
+            f"  ssh -L {plan.port}:127.0.0.1:{plan.port} THIS-MACHINE",
+            f"Ctrl-C stops everything; what was stored stays in {plan.folder.name}/.",
+            "",
+        ]
+    )
