@@ -69,7 +69,9 @@ class DeclarationForm(forms.Form):
         cleaned: dict[str, object] = super().clean() or self.cleaned_data
         keyed = cleaned.get("idempotency") == Idempotency.KEYED
         if keyed and not cleaned.get("remembered_for_hours") and "remembered_for_hours" not in self.errors:
-            self.add_error("remembered_for_hours", _("Say for how many hours the other side recognises a repeated key."))
+            self.add_error(
+                "remembered_for_hours", _("Say for how many hours the other side recognises a repeated key.")
+            )
         return cleaned
 
     def declaration(self) -> Declaration:

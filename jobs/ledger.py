@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from datetime import datetime
 from typing import Any
 
 from django.contrib.auth.models import User
 from django.db import transaction
+from django.db.models import QuerySet
 
 from jobs.models import AuditEntry
 
@@ -30,9 +30,7 @@ def close_entry(entry: AuditEntry, *, status: str, outcome: str, now: datetime) 
     return bool(changed)
 
 
-def record_refusal(
-    *, actor: User, verb: str, subject: str, outcome: str, now: datetime, **details: Any
-) -> AuditEntry:
+def record_refusal(*, actor: User, verb: str, subject: str, outcome: str, now: datetime, **details: Any) -> AuditEntry:
     """An act that was asked for and not attempted: open and closed in one write."""
     return _create(
         actor=actor,
@@ -59,7 +57,7 @@ def record_change(*, actor: User, verb: str, subject: str, now: datetime, **deta
     )
 
 
-def entries_of_job(connection: str, queue: str, job_id: str, *, limit: int = 50) -> Sequence[AuditEntry]:
+def entries_of_job(connection: str, queue: str, job_id: str, *, limit: int = 50) -> QuerySet[AuditEntry]:
     """What people did or asked for about one job, newest first."""
     return AuditEntry.objects.filter(connection=connection, queue=queue, subject=job_id)[:limit]
 
@@ -70,7 +68,7 @@ def deletion_of_job(connection: str, queue: str, job_id: str) -> AuditEntry | No
     return entries.filter(verb="delete_job", status=AuditEntry.Status.DONE).first()
 
 
-def entries_about(verb: str, subject: str, *, limit: int = 50) -> Sequence[AuditEntry]:
+def entries_about(verb: str, subject: str, *, limit: int = 50) -> QuerySet[AuditEntry]:
     """Acts of one kind about one thing that is not a job, newest first."""
     return AuditEntry.objects.filter(verb=verb, subject=subject)[:limit]
 

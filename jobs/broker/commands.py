@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import cache
 from pathlib import Path
 
-from redis.exceptions import ConnectionError as LostConnection
-from redis.exceptions import ResponseError, TimeoutError
+from redis import exceptions
 
 from jobs.broker import connections
 from jobs.broker.details import QUEUE_LOOKED_AT
-from jobs.broker.errors import BrokerUnavailable
 from jobs.broker.keys import Keys, act_mark
 
 MARK_SECONDS = 7 * 24 * 3600
@@ -55,7 +54,10 @@ def requeue_failed(target: Target, *, now: datetime) -> str:
 
 
 def delete_failed(target: Target, *, group_id: str | None) -> str:
-    """Delete a failed job, its results, executions and links; its dependents stay deferred. Returns as requeue_failed."""
+    """Delete a failed job with its results, executions and links; its dependents stay deferred.
+
+    Returns and raises as requeue_failed.
+    """
     keys = connections.get(target.connection).keys
     job_id = target.job_id
     more = [
@@ -73,17 +75,23 @@ def was_carried_out(connection: str, audit_id: str) -> bool:
         return bool(client.exists(act_mark(audit_id)))
 
 
-def _run(script: str, target: Target, *, keys: list[str], arguments: list[str | int]) -> str:
+def _run(script: str, target: Target, *, keys: list[str], arguments: Sequence[str | int]) -> str:
     common_keys = _common_keys(connections.get(target.connection).keys, target)
-    common = [target.job_id, target.queue, target.seen, f"{target.deadline.timestamp():.6f}", QUEUE_LOOKED_AT]
+    common: list[str | int] = [
+        target.job_id,
+        target.queue,
+        target.seen,
+        f"{target.deadline.timestamp():.6f}",
+        QUEUE_LOOKED_AT,
+    ]
     every_key = [*common_keys, *keys]
     client = connections.acting_client(target.connection)
     try:
         answer: bytes = client.eval(_source(script), len(every_key), *every_key, *common, *arguments)
-    except ResponseError:
+    except exceptions.ResponseError:
         # The scripts check types before they write, and write first what a full or read-only server refuses.
         return "refused"
-    except (TimeoutError, LostConnection, OSError):
+    except (exceptions.TimeoutError, exceptions.ConnectionError, OSError):
         raise OutcomeUnknown from None
     return answer.decode()
 

@@ -47,14 +47,19 @@ def _read_first(client: ReadOnlyRedis, keys: Keys, queue: str, job_id: str) -> d
     names = ["hash", "results", "results_total", "executions", "dependents", "ttl", "results_ttl"]
     pipeline = client.pipeline()
     pipeline.hmget(keys.job(job_id), DETAIL_FIELDS)
-    pipeline.xrevrange(keys.results(job_id), count=RESULTS_SHOWN).xlen(keys.results(job_id))
+    pipeline.xrevrange(keys.results(job_id), count=RESULTS_SHOWN)
+    pipeline.xlen(keys.results(job_id))
     pipeline.zrange(keys.executions(job_id), 0, 20, withscores=True)
-    pipeline.smembers(keys.dependents(job_id)).pttl(keys.job(job_id)).pttl(keys.results(job_id))
+    pipeline.smembers(keys.dependents(job_id))
+    pipeline.pttl(keys.job(job_id))
+    pipeline.pttl(keys.results(job_id))
     for state in REGISTRIES:
         pipeline.zscore(keys.registry(state, queue), job_id)
-    pipeline.llen(keys.queue(queue)).lpos(keys.queue(queue), job_id, count=0, maxlen=QUEUE_LOOKED_AT)
+    pipeline.llen(keys.queue(queue))
+    pipeline.lpos(keys.queue(queue), job_id, count=0, maxlen=QUEUE_LOOKED_AT)
     pipeline.lpos(keys.intermediate(queue), job_id)
-    pipeline.smembers(keys.workers_of(queue)).exists(keys.scheduler_lock(queue))
+    pipeline.smembers(keys.workers_of(queue))
+    pipeline.exists(keys.scheduler_lock(queue))
     names += [*REGISTRIES, "length", "positions", "intermediate", "workers", "scheduler"]
     return dict(zip(names, connections.fetch(pipeline), strict=True))
 
@@ -158,7 +163,9 @@ def find_origins(connection: str, job_id: str, queues: Sequence[str]) -> tuple[s
         pipeline.hmget(keys.job(job_id), ["origin"])
         for queue in queues:
             pipeline.zscore(keys.registry("failed", queue), job_id)
-        (origin,), *scores = [value(answer, [None] if at == 0 else None) for at, answer in enumerate(connections.fetch(pipeline))]
+        (origin,), *scores = [
+            value(answer, [None] if at == 0 else None) for at, answer in enumerate(connections.fetch(pipeline))
+        ]
     if origin is not None:
         return (fields.text(origin),)
     return tuple(queue for queue, score in zip(queues, scores, strict=True) if score is not None)

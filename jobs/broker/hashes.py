@@ -12,22 +12,23 @@ from jobs.broker.records import JobHash, Result, ResultKind, Worker
 from jobs.domain.calls import Unreadable
 
 LIST_FIELDS = (
-    "status origin created_at enqueued_at started_at ended_at last_heartbeat worker_name timeout failure_ttl"
-    " retries_left repeats_left data"
-).split()
+    *("status", "origin", "created_at", "enqueued_at", "started_at", "ended_at", "last_heartbeat"),
+    *("worker_name", "timeout", "failure_ttl", "retries_left", "repeats_left", "data"),
+)
 """What a list row needs. `data` holds the function's path, which stands nowhere else."""
 
 DETAIL_FIELDS = [*LIST_FIELDS, "dependency_id", "dependency_ids", "group_id", "rate_limit_key"]
 """`description`, `meta`, `result`, callbacks and webhooks are never read: they may hold arguments and secrets."""
 
 WORKER_FIELDS = (
-    "queues state birth last_heartbeat death shutdown_requested_date hostname pid version python_version current_job"
-).split()
+    *("queues", "state", "birth", "last_heartbeat", "death", "shutdown_requested_date"),
+    *("hostname", "pid", "version", "python_version", "current_job"),
+)
 
 LIST_PAYLOAD_BYTES = 64 * 1024
 DETAIL_PAYLOAD_BYTES = 32 * 1024 * 1024
 LIST_TEXT_BYTES = 256 * 1024
-DETAIL_TEXT_BYTES = 64 * 1024 * 1024
+DETAIL_TEXT_BYTES = 2 * 1024 * 1024
 
 _RESULT_KINDS = {b"1": "successful", b"2": "failed", b"3": "stopped", b"4": "retried", b"5": "max_retries_exceeded"}
 

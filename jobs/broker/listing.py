@@ -112,7 +112,7 @@ class _Set:
         if self.rising:
             return (score, queue, member)
         # Redis breaks ties from the end when it reads backwards.
-        return (-score, queue, tuple(255 - byte for byte in member) + (256,))
+        return (-score, queue, (*(255 - byte for byte in member), 256))
 
     def ask(self, pipeline: Any) -> None:
         """Three commands: how many there are, how many stand before the cut, and the entries around it."""
@@ -203,7 +203,7 @@ class _Set:
             before = [
                 rank
                 for rank, answer in zip(ranks, answers, strict=True)
-                if answer and self._side(Entry(self.queue, *answer[0], rank)) < 0
+                if answer and self._side(Entry(self.queue, answer[0][0], answer[0][1], rank)) < 0
             ]
             low, high = (before[-1] + 1, min(high, before[-1] + step)) if before else (low, low)
         return low

@@ -19,7 +19,9 @@ def queue_names(connection: str) -> list[str]:
     """The names of every queue that RQ knows on this connection, sorted. Raises BrokerUnavailable."""
     keys = connections.get(connection).keys
     with connections.reading(connection) as client:
-        return _names(keys, value(connections.fetch(client.pipeline().smembers(keys.queues))[0], ()))
+        pipeline = client.pipeline()
+        pipeline.smembers(keys.queues)
+        return _names(keys, value(connections.fetch(pipeline)[0], ()))
 
 
 def read_overview(
@@ -35,7 +37,10 @@ def read_overview(
 
 def _read_server(client: ReadOnlyRedis, keys: Keys) -> tuple[ServerHealth, list[str]]:
     pipeline = client.pipeline()
-    pipeline.smembers(keys.queues).time().info("memory").exists(keys.suspended)
+    pipeline.smembers(keys.queues)
+    pipeline.time()
+    pipeline.info("memory")
+    pipeline.exists(keys.suspended)
     members, time, memory, suspended = connections.fetch(pipeline)
     limits = value(memory, {})
     health = ServerHealth(
@@ -67,13 +72,16 @@ def _read_counts(
 
 def _ask_counts(pipeline: Any, keys: Keys, name: str, now: datetime) -> None:
     queue, wip = keys.queue(name), keys.registry("started", name)
-    pipeline.llen(queue).lindex(queue, 0).lindex(queue, -1)
+    pipeline.llen(queue)
+    pipeline.lindex(queue, 0)
+    pipeline.lindex(queue, -1)
     for state in REGISTRIES:
         pipeline.zcard(keys.registry(state, name))
     pipeline.zcount(wip, "-inf", f"({now.timestamp()}")
     pipeline.zrevrange(keys.registry("failed", name), 0, 0, withscores=True)
     pipeline.zrange(keys.registry("scheduled", name), 0, 0, withscores=True)
-    pipeline.smembers(keys.workers_of(name)).exists(keys.scheduler_lock(name))
+    pipeline.smembers(keys.workers_of(name))
+    pipeline.exists(keys.scheduler_lock(name))
 
 
 def _read_oldest_and_workers(

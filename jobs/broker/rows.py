@@ -55,9 +55,7 @@ def read_registry(
     places = [Place(queue, keys.registry(state, queue)) for queue in queues]
     soonest = state in ("scheduled", "started")
     with connections.reading(connection) as client:
-        listing = read_listing(
-            client, places, after=after, before=before, size=PAGE_SIZE, soonest_first=soonest
-        )
+        listing = read_listing(client, places, after=after, before=before, size=PAGE_SIZE, soonest_first=soonest)
         if before is not None and not listing.has_newer:
             listing = read_listing(client, places, size=PAGE_SIZE, soonest_first=soonest)
         jobs, known = _read_hashes(client, keys, [_job_id(state, entry.member) for entry in listing.entries])
@@ -76,11 +74,15 @@ def read_registry(
 
 
 def read_queued(connection: str, queue: str, *, start: int = 0) -> tuple[tuple[ListedJob, ...], int]:
-    """Up to a page of the queue's list from position `start` (0 runs next), and its length. Raises BrokerUnavailable."""
+    """Up to a page of the queue's list from position `start` (0 runs next), and the list's length.
+
+    Raises BrokerUnavailable.
+    """
     keys = connections.get(connection).keys
     with connections.reading(connection) as client:
         pipeline = client.pipeline()
-        pipeline.llen(keys.queue(queue)).lrange(keys.queue(queue), start, start + PAGE_SIZE - 1)
+        pipeline.llen(keys.queue(queue))
+        pipeline.lrange(keys.queue(queue), start, start + PAGE_SIZE - 1)
         length, members = connections.fetch(pipeline)
         entries = [Entry(queue, member, 0.0, start + at) for at, member in enumerate(value(members, []))]
         jobs, _ = _read_hashes(client, keys, [_job_id("queued", entry.member) for entry in entries])
@@ -106,9 +108,7 @@ def _job_id(state: str, member: bytes) -> str:
     return fields.text(member).rpartition(":")[0] if state == "started" else fields.text(member)
 
 
-def _read_hashes(
-    client: ReadOnlyRedis, keys: Keys, job_ids: Sequence[str]
-) -> tuple[list[JobHash], set[str]]:
+def _read_hashes(client: ReadOnlyRedis, keys: Keys, job_ids: Sequence[str]) -> tuple[list[JobHash], set[str]]:
     """The hashes of these jobs, and the names of all queues that RQ knows: one round trip."""
     pipeline = client.pipeline()
     pipeline.smembers(keys.queues)
@@ -128,11 +128,11 @@ def _read_newest_results(client: ReadOnlyRedis, keys: Keys, jobs: Sequence[JobHa
     The hash says when the run ended and stream ids begin with the time, so reading starts a minute before that.
     A clock further off hides the line in the list; the job's page reads backwards and is not misled.
     """
-    streams = {keys.results(job.job_id): _read_from(job) for job in jobs if job.exists}
+    streams: dict[Any, Any] = {keys.results(job.job_id): _read_from(job) for job in jobs if job.exists}
     if not streams:
         return {}
     try:
-        found = dict(client.xread(streams, count=_ENTRIES_EACH))
+        found: dict[Any, Any] = dict(client.xread(streams, count=_ENTRIES_EACH))
     except ResponseError:
         found = _read_one_by_one(client, streams)
     by_key = {keys.results(job.job_id).encode(): job.job_id for job in jobs}
@@ -148,7 +148,7 @@ def _read_from(job: JobHash) -> str:
     return f"{int((known - _CLOCKS_APART).timestamp() * 1000)}-0" if known and known > _LONG_AGO else "0-0"
 
 
-def _read_one_by_one(client: ReadOnlyRedis, streams: dict[str, str]) -> dict[bytes, Any]:
+def _read_one_by_one(client: ReadOnlyRedis, streams: dict[Any, Any]) -> dict[Any, Any]:
     """One key of the wrong type spoils XREAD for all; then each is asked by itself."""
     pipeline = client.pipeline()
     for key in streams:

@@ -19,7 +19,9 @@ def read_workers(connection: str) -> tuple[tuple[Worker, tuple[Relative, ...]], 
     """Each registered worker with the jobs it says it is running (id, status and queue). Raises BrokerUnavailable."""
     keys = connections.get(connection).keys
     with connections.reading(connection) as client:
-        members = value(connections.fetch(client.pipeline().smembers(keys.workers))[0], ())
+        pipeline = client.pipeline()
+        pipeline.smembers(keys.workers)
+        members = value(connections.fetch(pipeline)[0], ())
         names = sorted(filter(None, (keys.worker_name(fields.text(member)) for member in members)))
         workers = _read_hashes(client, keys, names[:WORKERS_SHOWN])
         jobs = _read_jobs(client, keys, [job_id for one in workers for job_id in one.current_job_ids])
@@ -29,7 +31,8 @@ def read_workers(connection: str) -> tuple[tuple[Worker, tuple[Relative, ...]], 
 def _read_hashes(client: ReadOnlyRedis, keys: Keys, names: list[str]) -> list[Worker]:
     pipeline = client.pipeline()
     for name in names:
-        pipeline.hmget(keys.worker(name), WORKER_FIELDS).smembers(keys.worker_executions(name))
+        pipeline.hmget(keys.worker(name), WORKER_FIELDS)
+        pipeline.smembers(keys.worker_executions(name))
     answers = connections.fetch(pipeline) if names else []
     found = [worker(name, *pair) for name, pair in zip(names, _pairs(answers), strict=True)]
     # A name with a comma would be split wrongly from the joined field; such queues are rare and merely not linked.

@@ -119,6 +119,6 @@ _BY_FINDING = {
 _PROMISES = {
     Idempotency.UNDECLARED: "Nobody has declared whether this job type may be run twice, so it counts as unsafe.",
     Idempotency.UNSAFE: "Its type is declared unsafe: running it again may act a second time.",
-    Idempotency.KEYED: "Its type relies on a key that the other side remembers for a while; that is not checked here yet.",
+    Idempotency.KEYED: "Its type is only safe while the other side remembers its key, which is not checked here yet.",
     Idempotency.CHECKABLE: "Its type is only safe after the other side has been asked what happened.",
 }

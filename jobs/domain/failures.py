@@ -34,7 +34,7 @@ def read_failure(text: str | None) -> Failure:
     if not text:
         return Failure(Reach.UNKNOWN, "RQ recorded no error text for its last run", is_dead=False)
     for pattern, judge in _FIXED_TEXTS:
-        if match := pattern.search(text[:500]):
+        if match := pattern.match(text[:500]):
             return judge(match)
     return _read_traceback(parse_traceback(text).exceptions)
 
@@ -109,7 +109,9 @@ def _abandoned(_: re.Match[str]) -> Failure:
 
 def _stuck(_: re.Match[str]) -> Failure:
     # Usually it never began, but RQ's mark lives a day per job id and can be wrong (rq#2061): no proof.
-    return Failure(Reach.UNKNOWN, "RQ found it taken from the queue and not begun, which can be mistaken", is_dead=False)
+    return Failure(
+        Reach.UNKNOWN, "RQ found it taken from the queue and not begun, which can be mistaken", is_dead=False
+    )
 
 
 def _stopped(_: re.Match[str]) -> Failure:
@@ -117,7 +119,7 @@ def _stopped(_: re.Match[str]) -> Failure:
 
 
 _FIXED_TEXTS = (
-    (re.compile(r"waitpid returned (None|\d{1,6})"), _waitpid),
+    (re.compile(r"^Work-horse terminated unexpectedly; waitpid returned (None|\d{1,6})"), _waitpid),
     (re.compile(r"^Moved to FailedJobRegistry, due to AbandonedJobError"), _abandoned),
     (re.compile(r"^Job was stuck in (the )?intermediate queue"), _stuck),
     (re.compile(r"^Job stopped by user"), _stopped),

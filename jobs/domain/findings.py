@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from enum import StrEnum
@@ -55,7 +56,8 @@ def judge(evidence: Evidence, now: datetime) -> Judgement:
     """The finding for this evidence. Total: every combination has an answer, and doubt reads as unknown."""
     if not evidence.exists:
         return Judgement(finding=Finding.GONE, sentence="Its data is gone from Redis; only its id is still listed.")
-    judged = _BY_STATUS.get(evidence.status or "", _unrecognised)(evidence, now)
+    judgement_of: Judge = _BY_STATUS.get(evidence.status or "", _unrecognised)
+    judged = judgement_of(evidence, now)
     if judged.is_dead and _has_live_lease(evidence, now) and judged.finding is not Finding.RUNNING:
         return Judgement(
             finding=judged.finding,
@@ -105,7 +107,9 @@ def _queued(evidence: Evidence, now: datetime) -> Judgement:
             sentence="It says that it is queued, but stands in no queue: no worker will ever find it.",
         )
     times = evidence.queued_times or 1
-    sentence = "It waits in its queue." if times == 1 else f"It stands in its queue {times} times, so it will run again."
+    sentence = (
+        "It waits in its queue." if times == 1 else f"It stands in its queue {times} times, so it will run again."
+    )
     return Judgement(finding=Finding.QUEUED, sentence=sentence)
 
 
@@ -161,7 +165,9 @@ _FAILED_SENTENCES = {
     Reach.RETURNED: "It finished, though it is filed as failed: {}.",
 }
 
-_BY_STATUS = {
+Judge = Callable[[Evidence, datetime], Judgement]
+
+_BY_STATUS: dict[str, Judge] = {
     "failed": _failed,
     "stopped": _stopped,
     "started": _started,

@@ -36,7 +36,9 @@ def _scheduled(due_at: float | None) -> str:
 
 def _reruns(retries_left: int) -> str:
     times = "once" if retries_left == 1 else f"up to {retries_left} times"
-    return f"Should this run be lost, RQ will run the job again by itself ({times}), without asking whether that is safe."
+    return (
+        f"Should this run be lost, RQ will run the job again by itself ({times}), without asking whether that is safe."
+    )
 
 
 _NO_SCHEDULER = "No scheduler is running for its queue: until one does, it waits."
@@ -49,7 +51,11 @@ _NEXT = {
     Finding.DONE_BUT_MARKED_FAILED: "RQ will not run it again by itself.",
     Finding.QUEUED: "The next free worker runs it when its turn comes.",
     Finding.LOST: "Nothing: RQ has no way to find it.",
-    Finding.LEASE_EXPIRED: "The next worker that tidies up its queue declares it failed (when one starts, or within ten minutes).",
-    Finding.DEFERRED: "It is queued when the jobs it waits for have finished; should one of those fail, it waits for ever.",
+    Finding.LEASE_EXPIRED: (
+        "The next worker that tidies up its queue declares it failed: one that starts, or within ten minutes."
+    ),
+    Finding.DEFERRED: (
+        "It is queued when the jobs it waits for have finished; should one of those fail, it waits for ever."
+    ),
     Finding.CANCELED: "Nothing: a cancelled job stays until it is deleted.",
 }

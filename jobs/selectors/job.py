@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from typing import Any
 
 from django.contrib.auth.models import User
+from django.db.models import QuerySet
 
 from jobs import ledger
 from jobs.broker.details import read_job
@@ -21,7 +23,15 @@ from jobs.domain.outlook import outlook
 from jobs.judging import declared_type, delete_decision, function_path, idempotency_of, retry_decision
 from jobs.models import AuditEntry, JobType, Queue
 from jobs.permissions import Permission, Visibility, may, permissions_on
-from jobs.selectors.texts import LATEST_CHARACTERS, OLDER_CHARACTERS, ErrorText, Masks, arguments_of, error_text, masks_of
+from jobs.selectors.texts import (
+    LATEST_CHARACTERS,
+    OLDER_CHARACTERS,
+    ErrorText,
+    Masks,
+    arguments_of,
+    error_text,
+    masks_of,
+)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -86,7 +96,7 @@ class JobPage:
     dependencies: tuple[RelatedJob, ...]
     dependents: tuple[RelatedJob, ...]
     dependents_unlisted: int
-    audit: Sequence[AuditEntry]
+    audit: QuerySet[AuditEntry]
 
 
 def job_page(user: User, visibility: Visibility, queue: Queue, job_id: str, *, now: datetime) -> JobPage | None:
@@ -121,7 +131,7 @@ def job_page(user: User, visibility: Visibility, queue: Queue, job_id: str, *, n
     )
 
 
-def _call_facts(detail: JobDetail, declared: JobType | None) -> dict[str, object]:
+def _call_facts(detail: JobDetail, declared: JobType | None) -> dict[str, Any]:
     call = detail.job.call
     return {
         "function": function_path(call),
@@ -132,7 +142,7 @@ def _call_facts(detail: JobDetail, declared: JobType | None) -> dict[str, object
     }
 
 
-def _run_facts(detail: JobDetail) -> dict[str, object]:
+def _run_facts(detail: JobDetail) -> dict[str, Any]:
     job = detail.job
     copied = "created_at enqueued_at started_at ended_at last_heartbeat timeout_seconds retries_left"
     return {
@@ -145,7 +155,7 @@ def _run_facts(detail: JobDetail) -> dict[str, object]:
     }
 
 
-def _surroundings(detail: JobDetail) -> dict[str, object]:
+def _surroundings(detail: JobDetail) -> dict[str, Any]:
     return {
         "has_worker": detail.queue_has_worker,
         "has_scheduler": detail.queue_has_scheduler,
@@ -178,7 +188,7 @@ def _attempt(result: Result, masks: Masks, *, number: int, keep: int) -> Attempt
     )
 
 
-def _relatives(detail: JobDetail, visibility: Visibility) -> dict[str, object]:
+def _relatives(detail: JobDetail, visibility: Visibility) -> dict[str, Any]:
     """Related jobs of queues that one may see; of others not even the number."""
     dependents = _visible(detail, detail.dependents, visibility)
     unlisted = detail.dependents_total - len(detail.dependents) if visibility.everything else 0

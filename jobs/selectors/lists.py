@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from datetime import datetime
+from itertools import pairwise
 
 from jobs.broker import connections
 from jobs.broker.cursors import Cursor
@@ -56,9 +57,7 @@ def failed_page(
     return _list_page(connection, name, "failed", page, choices, now, is_first=not (after or before))
 
 
-def registry_page(
-    queue: Queue, state: str, *, after: Cursor | None, before: Cursor | None, now: datetime
-) -> ListPage:
+def registry_page(queue: Queue, state: str, *, after: Cursor | None, before: Cursor | None, now: datetime) -> ListPage:
     """One queue's jobs in the registry `state`. Raises BrokerUnavailable."""
     page = read_registry(
         queue.connection, state, [queue.name], after=after, before=before, with_errors=state == "failed"
@@ -113,4 +112,4 @@ def _list_page(
 
 def _is_falling(times: list[datetime]) -> bool:
     """Newest first, give or take the second to which RQ rounds."""
-    return all((later - earlier).total_seconds() > -2 for later, earlier in zip(times, times[1:], strict=False))
+    return all((later - earlier).total_seconds() > -2 for later, earlier in pairwise(times))

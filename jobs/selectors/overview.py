@@ -63,9 +63,7 @@ class Overview:
 def overview(visibility: Visibility, now: datetime) -> Overview:
     """Every queue that one may see, on every connection. Never raises for a store that does not answer."""
     names = visible_connections(visibility)
-    found = read_each(
-        names, lambda name: read_overview(name, lambda queue: visibility.sees(name, queue), now)
-    )
+    found = read_each(names, lambda name: read_overview(name, lambda queue: visibility.sees(name, queue), now))
     stores = tuple(_store(name, found[name], now) for name in names)
     rows = [row for store in stores for row in store.queues]
     level, verdict = _verdict(stores, rows)
@@ -132,5 +130,3 @@ def _verdict(stores: Sequence[StoreRow], rows: Sequence[QueueRow]) -> tuple[str,
     if failed:
         return "hint", "1 job has failed." if failed == 1 else f"{failed} jobs have failed."
     return "ok", "Nothing has failed, and every queue with work has a worker."
-
-

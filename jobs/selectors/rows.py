@@ -49,9 +49,7 @@ def job_rows(connection: str, listed_as: str, rows: Sequence[ListedJob], now: da
     return tuple(_job_row(connection, listed_as, row, types, now) for row in rows)
 
 
-def _job_row(
-    connection: str, listed_as: str, row: ListedJob, types: Mapping[str, JobType], now: datetime
-) -> JobRow:
+def _job_row(connection: str, listed_as: str, row: ListedJob, types: Mapping[str, JobType], now: datetime) -> JobRow:
     job = row.job if _is_at_home(row) else _stranger(row.job)
     declared = types.get(function_path(job.call) or "")
     arguments = arguments_of(job.call, declared)

@@ -6,26 +6,27 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from jobs.broker.records import Result
-from jobs.domain.arguments import Argument, hidden_values, shown_arguments
+from jobs.domain.arguments import Argument, can_be_masked, hidden_values, shown_arguments
 from jobs.domain.calls import Call, Unreadable
-from jobs.domain.redaction import safe_text, scrub
+from jobs.domain.excerpts import Excerpt
+from jobs.domain.redaction import safe_text
 from jobs.domain.tracebacks import Traceback, error_line, has_user_frames, parse_traceback, without_messages
 from jobs.models import JobType
 
 LATEST_CHARACTERS = 60_000
 OLDER_CHARACTERS = 8_000
-LINE_SOURCE_CHARACTERS = 20_000
 
 
 @dataclass(frozen=True, kw_only=True)
 class ErrorText:
-    """One run's error as a page shows it. `stored_bytes` is its size in Redis before masking and shortening."""
+    """One run's error as a page shows it. `total_characters` is its size as stored, `is_total_exact` if counted out."""
 
     traceback: Traceback
     text: str
     shortened: bool
-    stored_bytes: int
-    damage: str
+    total_characters: int
+    is_total_exact: bool
+    damaged: bool
 
 
 @dataclass(frozen=True)
@@ -40,7 +41,7 @@ def masks_of(call: Call | Unreadable, job_type: JobType | None) -> Masks:
     """The masks for texts of a job with this call and this declaration."""
     if isinstance(call, Unreadable):
         return Masks((), are_known=False)
-    return Masks(hidden_values(call, declared_ids(job_type)), are_known=call.complete)
+    return Masks(hidden_values(call, declared_ids(job_type)), are_known=can_be_masked(call))
 
 
 def arguments_of(call: Call | Unreadable, job_type: JobType | None) -> tuple[Argument, ...]:
@@ -55,31 +56,28 @@ def declared_ids(job_type: JobType | None) -> Sequence[str]:
 
 def error_text(result: Result, masks: Masks, *, keep: int) -> ErrorText | None:
     """A result's error, masked and shortened to about `keep` characters; None when it holds none."""
-    if result.text is None:
+    if result.error is None:
         return None
-    safe = safe_text(_with_masks(result.text, masks), masks.hidden, keep)
+    safe = safe_text(_showable(result.error, masks), masks.hidden, keep=keep)
     return ErrorText(
         traceback=parse_traceback(safe.text),
         text=safe.text,
-        shortened=safe.shortened or result.text_bytes > 4 * keep,
-        stored_bytes=result.text_bytes,
-        damage=result.damage,
+        shortened=safe.shortened or result.error.total_characters > 2 * keep,
+        total_characters=result.error.total_characters,
+        is_total_exact=result.error.is_total_exact,
+        damaged=result.error.damaged,
     )
 
 
 def one_line(result: Result, masks: Masks) -> str:
     """A result's error in one line for a list, masked; '' when it holds none."""
-    if result.text is None:
+    if result.error is None:
         return ""
-    text = _with_masks(result.text, masks)
-    return error_line(scrub(text if len(text) < LINE_SOURCE_CHARACTERS else _ends(text), masks.hidden))
+    shown = _showable(result.error, masks)
+    return error_line(shown if isinstance(shown, str) else shown.text, hidden=masks.hidden)
 
 
-def _with_masks(text: str, masks: Masks) -> str:
-    """Where the arguments can't be read, their values can't be found in a message either, so none is shown."""
-    return without_messages(text) if not masks.are_known and has_user_frames(text) else text
-
-
-def _ends(text: str) -> str:
-    half = LINE_SOURCE_CHARACTERS // 2
-    return f"{text[:half]}\n{text[-half:]}"
+def _showable(error: Excerpt, masks: Masks) -> Excerpt | str:
+    """Where not all arguments are known, their values can't be found in a message either, so none is shown."""
+    text = error.text
+    return without_messages(text) if not masks.are_known and has_user_frames(text) else error

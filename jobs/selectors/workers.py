@@ -57,9 +57,7 @@ def _store(
     return WorkerStore(connection=name, unreachable="", rows=tuple(sorted(visible, key=_order)))
 
 
-def _row(
-    name: str, worker: Worker, jobs: tuple[Relative, ...], visibility: Visibility, now: datetime
-) -> WorkerRow:
+def _row(name: str, worker: Worker, jobs: tuple[Relative, ...], visibility: Visibility, now: datetime) -> WorkerRow:
     return WorkerRow(
         connection=name,
         worker=worker,

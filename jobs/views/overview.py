@@ -15,9 +15,7 @@ from jobs.views.requests import SignedInRequest, render_page
 def overview_page(request: SignedInRequest) -> HttpResponse:
     """One verdict, then every visible queue, the worst first."""
     page = overview(visibility(request.user), timezone.now())
-    return render_page(
-        request, "overview_page.html", {"page": page}, part="_overview_part.html", status=_status(page)
-    )
+    return render_page(request, "overview_page.html", {"page": page}, part="_overview_part.html", status=_status(page))
 
 
 @require_safe

@@ -7,6 +7,7 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from jobs.broker.queues import queue_names, read_overview
+from tests.support.real_rq import wait_until
 from tests.support.traffic import count_traffic
 
 
@@ -45,7 +46,7 @@ def test_a_scheduler_is_known_by_its_lock(real_rq):
     real_rq.enqueue("fx.ok", 1, seconds=3600)
     assert counts()["orders"].has_scheduler is False
     real_rq.start("orders", arguments=("--with-scheduler",))
-    assert counts()["orders"].has_scheduler is True
+    wait_until(lambda: counts()["orders"].has_scheduler, "the scheduler holds the queue's lock")
 
 
 def test_a_lease_that_ran_out_is_counted(real_rq, redis_client):

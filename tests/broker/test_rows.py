@@ -58,7 +58,9 @@ DAMAGE = {
     "unknown status": lambda client, key: client.hset(key, "status", "rate_limited"),
     "a time that is none": lambda client, key: client.hset(key, "created_at", "yesterday"),
     "bytes that are no text": lambda client, key: client.hset(key, "worker_name", b"\xff\xfe"),
-    "numbers that are none": lambda client, key: client.hset(key, mapping={"timeout": "soon", "retries_left": "x" * 99}),
+    "numbers that are none": lambda client, key: client.hset(
+        key, mapping={"timeout": "soon", "retries_left": "x" * 99}
+    ),
     "a stream of another type": lambda client, key: client.set(key.replace(":job:", ":results:"), "x"),
     "a stream entry of nonsense": lambda client, key: client.xadd(
         key.replace(":job:", ":results:"), {"type": "?", "exc_string": "%%%"}

@@ -1,0 +1,40 @@
+"""What RQ will do next, in sentences."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+
+import pytest
+
+from jobs.domain.findings import Finding
+from jobs.domain.outlook import outlook
+
+
+def said(finding, **changes):
+    facts = {"retries_left": None, "has_worker": True, "has_scheduler": True, "due_at": None, "expires_at": None}
+    return " ".join(outlook(finding, **{**facts, **changes}))
+
+
+def test_a_failed_job_stays_as_it_is():
+    assert said(Finding.FAILED_KNOWN) == "RQ will not run it again by itself."
+
+
+def test_a_scheduled_job_names_its_time_and_a_missing_scheduler():
+    assert "2027-01-15 08:00:00 UTC" in said(Finding.SCHEDULED, due_at=1_800_000_000)
+    assert "No scheduler" in said(Finding.SCHEDULED, has_scheduler=False)
+    assert "No scheduler" not in said(Finding.SCHEDULED)
+
+
+def test_waiting_without_a_worker_is_said():
+    assert "No worker listens" in said(Finding.QUEUED, has_worker=False)
+    assert "No worker listens" not in said(Finding.QUEUED)
+
+
+@pytest.mark.parametrize(("left", "words"), [(1, "(once)"), (3, "(up to 3 times)")])
+def test_an_automatic_retry_of_a_lost_run_is_warned_about(left, words):
+    assert words in said(Finding.LEASE_EXPIRED, retries_left=left)
+    assert words not in said(Finding.FAILED_KNOWN, retries_left=left)
+
+
+def test_the_end_of_its_data_is_named(now):
+    assert "until 2026-03-15 15:09 UTC" in said(Finding.FINISHED, expires_at=now + timedelta(days=1))
