@@ -96,3 +96,8 @@ STATE_WORDS: dict[str, StateWord] = {
     "intended": _made(_("not known yet"), Look.REVIEW),
 }
 """Keys: `Finding`, RQ's statuses, `ResultKind`, worker states, warning levels, `Idempotency`, `AuditEntry.Status`."""
+
+MOVING_STATES = frozenset(
+    {"created", "queued", "lost", "running", "lease_expired", "retry_pending", "scheduled", "deferred"}
+)
+"""Findings that RQ may change without anybody's act; the others rest until somebody acts or the data runs out."""

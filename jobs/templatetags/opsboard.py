@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from datetime import UTC, datetime, timedelta
+from itertools import groupby
 
 from django import template
 from django.templatetags.static import static
@@ -13,7 +15,8 @@ from django.utils.safestring import SafeString
 from django.utils.translation import gettext as _
 
 from jobs.domain.times import Direction, Distance, Part, due_distance, past_distance, split_duration
-from jobs.domain.words import state_word
+from jobs.domain.tracebacks import Frame, RaisedException, Traceback
+from jobs.domain.words import MOVING_STATES, state_word
 
 register = template.Library()
 
@@ -82,6 +85,59 @@ def state_badge(key: str) -> SafeString:
     return format_html('<span class="state state--{}">{}{}</span>', state.look, icon(state.icon), _(state.word))
 
 
+@register.simple_tag
+def between(start: datetime | None, end: datetime | None) -> str:
+    """How long it was from one time to another; unknown without both, or when clocks make it negative."""
+    if start is None or end is None or _aware(end) < _aware(start):
+        return _("unknown")
+    return duration(_aware(end) - _aware(start))
+
+
+@register.simple_tag
+def job_path(path: str | None) -> SafeString:
+    """The dotted path of a job's function: where room is short, the module gives way before the name."""
+    if not path:
+        return format_html('<span class="path quiet">{}</span>', _("unreadable call"))
+    module, dot, name = path.rpartition(".")
+    return format_html(
+        '<span class="path" title="{}"><span class="path__module">{}</span><span class="path__name">{}</span></span>',
+        path,
+        module + dot,
+        name,
+    )
+
+
+@register.simple_tag
+def figure(value: int | None, label: str, url: str = "", tone: str = "") -> SafeString:
+    """A number that leads to the list it counts. `tone` (failed, review, due) only where it asks for a hand."""
+    loud = f"figure--{tone}" if value and tone else "figure--quiet"
+    number = format_html('{}<span class="visually-hidden"> {}</span>', count(value), label)
+    if not url:
+        return format_html('<span class="figure {}">{}</span>', loud, number)
+    return format_html('<a class="figure {}" href="{}">{}</a>', loud, url, number)
+
+
+@register.filter
+def fold_frames(frames: Iterable[Frame]) -> list[tuple[bool, list[Frame]]]:
+    """Frames in runs of (is folded, frames): library frames are folded, but never the one that raised."""
+    runs = groupby(frames, key=lambda frame: frame.is_library and not frame.is_raising)
+    return [(is_folded, list(run)) for is_folded, run in runs]
+
+
+@register.filter
+def newest_first(traceback: Traceback) -> list[tuple[str, RaisedException]]:
+    """The exceptions from the last one back, each with how the newer one came from it: "", cause or context."""
+    exceptions = traceback.exceptions[::-1]
+    links = ["", *(raised.relation for raised in exceptions)]
+    return list(zip(links, exceptions, strict=False))
+
+
+@register.filter
+def is_moving(state: str) -> bool:
+    """Whether a job in this state may change by itself, so that its page refreshes."""
+    return str(state) in MOVING_STATES
+
+
 @register.simple_tag(takes_context=True)
 def nav_link(context: template.Context, name: str, label: str, key: str = "", below: str = "") -> SafeString:
     """An entry of the main navigation. `key` follows "g" on the keyboard; `below`: names of the pages beneath it."""
@@ -95,6 +151,12 @@ def nav_link(context: template.Context, name: str, label: str, key: str = "", be
         format_html(' aria-current="{}"', current) if current else "",
         label,
     )
+
+
+@register.simple_tag
+def state_name(key: str) -> str:
+    """The word of a state alone."""
+    return _(state_word(str(key)).word)
 
 
 def _unknown() -> SafeString:
@@ -122,9 +184,7 @@ def _time(at: datetime, kind: str, distance: Distance) -> SafeString:
 def _element(at: datetime, kind: str, content: SafeString) -> SafeString:
     """A time that machines can read and a person can copy: ISO 8601 in UTC, whatever zone is shown."""
     iso = at.astimezone(UTC).isoformat(timespec="seconds").replace("+00:00", "Z")
-    return format_html(
-        '<time class="time" datetime="{}" title="{}" data-when="{}">{}</time>', iso, iso, kind, content
-    )
+    return format_html('<time class="time" datetime="{}" title="{}" data-when="{}">{}</time>', iso, iso, kind, content)
 
 
 def _absolute(at: datetime, *, has_date: bool) -> SafeString:

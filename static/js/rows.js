@@ -78,7 +78,11 @@
 
   // Only on request do rows come and go; then the list is as the server last gave it.
   function showRows(place) {
-    waiting.forEach((rows, body) => body.replaceChildren(...rows));
+    waiting.forEach((rows, body) => {
+      body.replaceChildren(...rows);
+      body.closest("table").hidden = false;
+    });
+    for (const empty of document.querySelectorAll("[data-empty]")) empty.hidden = true;
     waiting.clear();
     place.hidden = true;
     place.replaceChildren();
