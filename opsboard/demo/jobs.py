@@ -20,7 +20,7 @@ LOADED = "opsboard:demo:loaded"
 
 TASKS = "opsboard.demo.tasks"
 KEPT_SECONDS = 7 * 86400
-SETTLED = frozenset({"finished", "failed", "stopped", "scheduled", "deferred", "canceled"})
+SETTLED = frozenset({"finished", "failed", "stopped", "deferred", "canceled"})
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -22,7 +22,7 @@ def main() -> int:
     try:
         plan = read_plan(os.environ)
         with holding(plan) as lock:
-            return _run(plan, Supervisor(_say, keep=[lock]))
+            return _run(plan, Supervisor(_say, logs=plan.logs, keep=[lock]))
     except (Refused, ImproperlyConfigured) as refusal:
         _say(str(refusal))
         return 1
@@ -56,8 +56,13 @@ def _start(plan: Plan, supervisor: Supervisor) -> list[str]:
     _manage(plan, supervisor, "migrate", "--no-input", "--verbosity=0")
     _manage(plan, supervisor, "collectstatic", "--no-input", "--verbosity=0")
     for process in plan.processes:
-        command = [PYTHON, *process.arguments]
-        supervisor.start(process.name, command, process.environ, grace_seconds=process.grace_seconds)
+        supervisor.start(
+            process.name,
+            [PYTHON, *process.arguments],
+            process.environ,
+            is_quiet=process.is_quiet,
+            grace_seconds=process.grace_seconds,
+        )
     supervisor.wait_for(lambda: _is_healthy(plan), "the first answer of the web process", seconds=60)
     if plan.has_demo:
         _say("Loading the demo; the first time its worker runs all of its jobs.")

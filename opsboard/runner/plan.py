@@ -26,11 +26,12 @@ class Refused(Exception):
 
 @dataclass(frozen=True, kw_only=True)
 class Process:
-    """One row of the table of processes: `arguments` go to our own Python."""
+    """One row of the table of processes: `arguments` go to our own Python. A quiet one talks to its log file only."""
 
     name: str
     arguments: tuple[str, ...]
     environ: Mapping[str, str]
+    is_quiet: bool = False
     grace_seconds: float = 10.0
 
 
@@ -45,6 +46,10 @@ class Plan:
     has_demo: bool
 
     @property
+    def logs(self) -> Path:
+        return self.folder / "log"
+
+    @property
     def address(self) -> str:
         return f"http://127.0.0.1:{self.port}/"
 
@@ -53,15 +58,17 @@ class Plan:
         """What runs until the end, in the order of the start."""
         web = Process(
             name="web",
-            arguments=("-m", "gunicorn", "--config", "opsboard/gunicorn_conf.py", "opsboard.wsgi"),
-            environ=self.environ,
+            arguments=("-m", "gunicorn", "--config", "opsboard/gunicorn_conf.py", "--log-level", "warning"),
+            environ={**self.environ, **_least_rights(self.valkey)},
         )
         if self.valkey is None:
             return (web,)
         worker = Process(
             name="worker",
             arguments=("manage.py", "rqworker", "--with-scheduler", *WORKED),
-            environ={**self.environ, "OPSBOARD_EMBEDDED_REDIS_URL": self.valkey.url},
+            environ={**self.environ, "OPSBOARD_LOG_LEVEL": "INFO"},
+            # RQ logs each job's arguments, and a page of traceback for each that fails.
+            is_quiet=True,
         )
         return web, worker
 
@@ -87,7 +94,8 @@ def holding(plan: Plan) -> Iterator[int]:
     Every child inherits the descriptor: the folder is not free again before the last of them, Valkey with its file
     among them, has ended.
     """
-    plan.folder.mkdir(parents=True, exist_ok=True)
+    plan.folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+    plan.logs.mkdir(exist_ok=True)
     with (plan.folder / "run.lock").open("a+") as file:
         try:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -105,14 +113,30 @@ def holding(plan: Plan) -> Iterator[int]:
 
 
 def _embedded(folder: Path) -> EmbeddedValkey:
-    log = folder / "log" / "valkey.log"
+    """With passwords, since every user of the machine may connect; new at each start, kept in the server's file only."""
+    password = new_password()
+    accounts = re.findall(r"^user .*$", (ROOT / "deploy/redis-acl.conf").read_text(), re.MULTILINE)
     return EmbeddedValkey(
-        folder=folder / "valkey", port=free_port(), password=new_password(), settings={**DURABLE, "logfile": str(log)}
+        folder=folder / "valkey",
+        port=free_port(),
+        password=password,
+        settings={**DURABLE, "logfile": str(folder / "log" / "valkey.log")},
+        users=[account.replace("CHANGE-ME", password) for account in accounts],
     )
 
 
+def _least_rights(valkey: EmbeddedValkey | None) -> dict[str, str]:
+    """What the web process gets instead of the account that may do everything: the two that we advise others to use."""
+    if valkey is None:
+        return {}
+    return {
+        "OPSBOARD_EMBEDDED_REDIS_URL": valkey.url_for("opsboard-actor"),
+        "REDIS_READ_URL": valkey.url_for("opsboard-reader"),
+    }
+
+
 def _child_environ(environ: Mapping[str, str], folder: Path, valkey: EmbeddedValkey | None) -> dict[str, str]:
-    kept = {name: value for name, value in environ.items() if name != "OPSBOARD_EMBEDDED_REDIS_URL"}
+    others = {"OPSBOARD_EMBEDDED_REDIS_URL"}
     ours = {
         "DJANGO_SETTINGS_MODULE": "opsboard.settings",
         "OPSBOARD_VAR": str(folder),
@@ -120,7 +144,9 @@ def _child_environ(environ: Mapping[str, str], folder: Path, valkey: EmbeddedVal
         "PYTHONUNBUFFERED": "1",
     }
     if valkey is not None:
+        others |= {"REDIS_READ_URL", "RQ_KEY_PREFIX", "OPSBOARD_REDIS_PREFIX"}
         ours |= {"OPSBOARD_EMBEDDED_REDIS_URL": valkey.url, "OPSBOARD_WORKER_QUEUES": ",".join(WORKED)}
+    kept = {name: value for name, value in environ.items() if name not in others}
     # A line per request is for a server's log, not for the terminal of somebody who is looking around.
     return {"OPSBOARD_LOG_LEVEL": "WARNING", **kept, **ours}
 

@@ -11,13 +11,15 @@ import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from pathlib import Path
 from types import FrameType
-from typing import Protocol
+from typing import BinaryIO
 
 from opsboard.runner.lifeline import Lifeline, die_with_parent
 from opsboard.runner.processes import end_session
 
 TICK_SECONDS = 0.2
+KEPT_LINES = 50
 
 
 class StopAsked(Exception):
@@ -28,30 +30,28 @@ class ChildEnded(Exception):
     """A process that should run on has ended, or one that should succeed has failed. The text says which, and how."""
 
 
-class Printer(Protocol):
-    def __call__(self, line: str) -> None: ...
-
-
 @dataclass
 class Child:
-    """One started process. `grace_seconds` is how long it may take to stop when asked."""
+    """One started process. `grace_seconds` is how long it may take to stop; `lines` are the last it has said."""
 
     name: str
     process: subprocess.Popen[bytes]
+    log: BinaryIO
+    is_quiet: bool
     grace_seconds: float
     rest: bytes = b""
     lines: list[str] = field(default_factory=list)
-    is_quiet: bool = False
 
 
 class Supervisor:
     """One loop for all children: their output, their ends, and the signals that mean stop.
 
-    `say` prints one line; `keep` are file descriptors that every child inherits.
+    `say` prints one line; what a child says is kept in a file of its name in `logs`, from its last start on; `keep` are
+    file descriptors that every child inherits.
     """
 
-    def __init__(self, say: Printer, *, keep: Sequence[int] = ()) -> None:
-        self._say, self._keep = say, tuple(keep)
+    def __init__(self, say: Callable[[str], None], *, logs: Path, keep: Sequence[int] = ()) -> None:
+        self._say, self._logs, self._keep = say, logs, tuple(keep)
         self._selector = selectors.DefaultSelector()
         self._children: list[Child] = []
         self._lifeline = Lifeline()
@@ -79,9 +79,18 @@ class Supervisor:
             wakes.close()
 
     def start(
-        self, name: str, command: Sequence[str], environ: Mapping[str, str], *, grace_seconds: float = 10.0
+        self,
+        name: str,
+        command: Sequence[str],
+        environ: Mapping[str, str],
+        *,
+        is_quiet: bool = False,
+        grace_seconds: float = 10.0,
     ) -> Child:
-        """Start a process in a session of its own, so that a Ctrl-C reaches us alone and we end it in order."""
+        """Start a process in a session of its own, so that a Ctrl-C reaches us alone and we end it in order.
+
+        What a quiet one says is printed only if it ends by itself.
+        """
         process = subprocess.Popen(  # noqa: S603 - the commands are ours
             command,
             env=dict(environ),
@@ -92,7 +101,7 @@ class Supervisor:
             start_new_session=True,
             preexec_fn=die_with_parent(),
         )
-        child = Child(name, process, grace_seconds)
+        child = Child(name, process, (self._logs / f"{name}.log").open("wb"), is_quiet, grace_seconds)
         assert process.stdout
         self._selector.register(process.stdout, selectors.EVENT_READ, child)
         self._children.append(child)
@@ -102,16 +111,13 @@ class Supervisor:
         self, name: str, command: Sequence[str], environ: Mapping[str, str], *, is_quiet: bool = False
     ) -> list[str]:
         """Run a command to its end and return its lines, printed already unless quiet. Raises ChildEnded, StopAsked."""
-        child = self.start(name, command, environ)
-        child.is_quiet = is_quiet
+        child = self.start(name, command, environ, is_quiet=is_quiet)
         while child.process.poll() is None:
             self._turn()
         self._children.remove(child)
         self._drain(child)
         if child.process.returncode:
-            for line in child.lines if is_quiet else []:
-                self._print(child, line)
-            raise ChildEnded(f"{name} {_how(child.process.returncode)}")
+            raise self._ended(child)
         return child.lines
 
     def wait_for(self, condition: Callable[[], bool], what: str, *, seconds: float) -> None:
@@ -148,10 +154,13 @@ class Supervisor:
         """Print what a child has said since; False when it has said all."""
         assert child.process.stdout
         said = os.read(child.process.stdout.fileno(), 65536)
+        child.log.write(said)
+        child.log.flush()
         *lines, child.rest = (child.rest + said).split(b"\n")
         if not said:
             self._selector.unregister(child.process.stdout)
             child.process.stdout.close()
+            child.log.close()
             lines = [child.rest] if child.rest else []
         for line in lines:
             self._take(child, line.decode(errors="replace").rstrip("\r"))
@@ -159,7 +168,7 @@ class Supervisor:
 
     def _take(self, child: Child, line: str) -> None:
         child.lines.append(line)
-        del child.lines[:-1000]
+        del child.lines[:-KEPT_LINES]
         if not child.is_quiet:
             self._print(child, line)
 
@@ -178,7 +187,12 @@ class Supervisor:
         for child in self._children:
             if child.process.poll() is not None:
                 self._drain(child)
-                raise ChildEnded(f"{child.name} {_how(child.process.returncode)}")
+                raise self._ended(child)
+
+    def _ended(self, child: Child) -> ChildEnded:
+        for line in child.lines if child.is_quiet else []:
+            self._print(child, line)
+        return ChildEnded(f"{child.name} {_how(child.process.returncode)}")
 
     def _stop_all(self) -> None:
         """In reverse order of the start, each given its time; a second Ctrl-C ends the patience."""
