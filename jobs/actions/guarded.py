@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
@@ -80,11 +81,8 @@ def _require_right(act: Act, wish: Wish) -> None:
 
 
 def _read(act: Act, wish: Wish) -> JobDetail:
-    try:
+    with _silence_on_record(act, wish):
         detail = read_job(wish.queue.connection, wish.queue.name, wish.job_id, now=wish.now)
-    except BrokerUnavailable as error:
-        ledger.record_refusal(**_about(act, wish), outcome=f"Not done: {error}")
-        raise
     if detail is None:
         ledger.record_refusal(**_about(act, wish), outcome="Not done: there is no such job.")
         raise JobNotFound
@@ -97,7 +95,8 @@ def _refuse(act: Act, wish: Wish, detail: JobDetail, code: str, sentence: str) -
 
 
 def _attempt(act: Act, wish: Wish, detail: JobDetail, decision: Decision) -> Outcome:
-    deadline = commands.server_time(wish.queue.connection) + DEADLINE
+    with _silence_on_record(act, wish, detail):
+        deadline = commands.server_time(wish.queue.connection) + DEADLINE
     entry = ledger.open_entry(**_about(act, wish, detail), decision_code=decision.code, deadline_at=deadline)
     target = Target(
         connection=wish.queue.connection,
@@ -115,6 +114,16 @@ def _attempt(act: Act, wish: Wish, detail: JobDetail, decision: Decision) -> Out
     status, sentence = (DONE, act.done) if answer == "done" else SENTENCES[answer]
     ledger.close_entry(entry, status=status, outcome=sentence, now=timezone.now())
     return Outcome(status, sentence, entry)
+
+
+@contextmanager
+def _silence_on_record(act: Act, wish: Wish, detail: JobDetail | None = None) -> Iterator[None]:
+    """A store that gives no answer before anything was attempted: nothing was done, and that is recorded too."""
+    try:
+        yield
+    except BrokerUnavailable as error:
+        ledger.record_refusal(**_about(act, wish, detail), outcome=f"Not done: {error}")
+        raise
 
 
 def _about(act: Act, wish: Wish, detail: JobDetail | None = None) -> dict[str, Any]:

@@ -88,7 +88,7 @@ def _run(script: str, target: Target, *, keys: list[str], arguments: Sequence[st
     client = connections.acting_client(target.connection)
     try:
         answer: bytes = client.eval(_source(script), len(every_key), *every_key, *common, *arguments)
-    except exceptions.ResponseError:
+    except (exceptions.ResponseError, exceptions.AuthenticationError):
         # The scripts check types before they write, and write first what a full or read-only server refuses.
         return "refused"
     except (exceptions.TimeoutError, exceptions.ConnectionError, OSError):
