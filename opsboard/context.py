@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from functools import cached_property
+from urllib.parse import urlsplit
 
 from django.conf import settings
 from django.http import HttpRequest
@@ -31,7 +32,8 @@ class Header:
     @property
     def exposure(self) -> str:
         """Another port in the browser's address than the one we listen on can only be a tunnel's."""
-        if self._request.get_port() == self._request.META.get("SERVER_PORT"):
+        asked = urlsplit(f"//{self._request.get_host()}").port or 80
+        if str(asked) == self._request.META.get("SERVER_PORT"):
             return _("This machine or an ssh tunnel only")
         return _("Through an ssh tunnel")
 

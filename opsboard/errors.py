@@ -14,7 +14,7 @@ from django.template.loader import render_to_string
 from django.utils.translation import gettext as _
 
 from jobs.broker.errors import BrokerUnavailable, UnknownConnection
-from jobs.views.landing import landing_page
+from jobs.views.landing import way_back
 
 RETRY_SECONDS = 5
 RESET_COMMAND = "python manage.py axes_reset_username NAME"
@@ -49,7 +49,7 @@ def bad_request(request: HttpRequest, exception: Exception) -> HttpResponse:
 
 def permission_denied(request: HttpRequest, exception: Exception) -> HttpResponse:
     """handler403. `require` raises with a sentence about a queue that the person may see, so it can be shown."""
-    return forbidden_page(str(exception), back=landing_page(request))
+    return forbidden_page(str(exception), back=way_back(request))
 
 
 def not_found(request: HttpRequest, exception: Exception) -> HttpResponse:
@@ -69,7 +69,7 @@ def server_error(request: HttpRequest) -> HttpResponse:
 def csrf_failure(request: HttpRequest, reason: str = "") -> HttpResponse:
     """CSRF_FAILURE_VIEW: a form from before signing in, from another site, or without its token."""
     sentence = _("Nothing was done. The page was too old, or the request came from another site; please open it again.")
-    return forbidden_page(sentence, back=landing_page(request))
+    return forbidden_page(sentence, back=way_back(request))
 
 
 def locked_out(request: HttpRequest, response: HttpResponseBase | None, credentials: dict[str, Any]) -> HttpResponse:

@@ -6,8 +6,7 @@ from collections.abc import Callable
 from urllib.parse import urlencode
 
 from django.contrib import messages
-from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
-from django.shortcuts import render
+from django.http import HttpResponse, HttpResponseRedirect
 from django.urls import reverse
 from django.utils import timezone
 from django.utils.translation import gettext as _
@@ -18,40 +17,37 @@ from jobs.forms_access import GrantForm
 from jobs.permissions import Permission, require_wide
 from jobs.selectors.access import read_access
 from jobs.views.landing import act
-from jobs.views.people import signed_in
+from jobs.views.requests import SignedInRequest, render_page
 
 
 @require_safe
-def access_page(request: HttpRequest) -> HttpResponse:
+def access_page(request: SignedInRequest) -> HttpResponse:
     """GET /access/?page=2"""
-    user = signed_in(request)
-    require_wide(user, Permission.MANAGE_ACCESS)
-    shown = read_access(user, request.GET.get("page"))
-    return render(request, "access_page.html", vars(shown))
+    require_wide(request.user, Permission.MANAGE_ACCESS)
+    return render_page(request, "access_page.html", vars(read_access(request.user, request.GET.get("page"))))
 
 
 @act
-def give(request: HttpRequest) -> HttpResponse:
+def give(request: SignedInRequest) -> HttpResponse:
     """POST /access/give/"""
     return _change(request, actions.give, _("Given to %(who)s in %(queue)s: %(rights)s."))
 
 
 @act
-def take(request: HttpRequest) -> HttpResponse:
+def take(request: SignedInRequest) -> HttpResponse:
     """POST /access/take/"""
     return _change(request, actions.take, _("Taken from %(who)s in %(queue)s: %(rights)s."))
 
 
-def _change(request: HttpRequest, change: Callable[..., actions.Changed], sentence: str) -> HttpResponse:
-    actor = signed_in(request)
-    require_wide(actor, Permission.MANAGE_ACCESS)
+def _change(request: SignedInRequest, change: Callable[..., actions.Changed], sentence: str) -> HttpResponse:
+    require_wide(request.user, Permission.MANAGE_ACCESS)
     form = GrantForm(request.POST)
     holder = actions.find_holder(form.cleaned_data["holder"]) if form.is_valid() else None
     if holder is None:
         messages.error(request, _("Nothing was done. Choose a person or a group, and at least one right."))
         return _back(request)
     place = form.cleaned_data["connection"], form.cleaned_data["queue"]
-    changed = change(actor, *place, holder, form.permissions, timezone.now())
+    changed = change(request.user, *place, holder, form.permissions, timezone.now())
     if changed:
         rights = ", ".join(permission.label for permission in changed)
         messages.success(request, sentence % {"who": holder, "queue": ":".join(place), "rights": rights})
@@ -60,7 +56,7 @@ def _change(request: HttpRequest, change: Callable[..., actions.Changed], senten
     return _back(request)
 
 
-def _back(request: HttpRequest) -> HttpResponse:
+def _back(request: SignedInRequest) -> HttpResponse:
     page = request.POST.get("page", "")
     query = f"?{urlencode({'page': page})}" if page.isdecimal() else ""
     return HttpResponseRedirect(reverse("jobs:access") + query)

@@ -36,6 +36,14 @@ def landing_page(request: HttpRequest) -> str:
     return _page_that_sent(request) or page_at_or_above(own.partition("?")[0])
 
 
+def way_back(request: HttpRequest) -> str:
+    """The local address that a refusal links to; never the address that was refused."""
+    if request.method not in _SAFE_METHODS:
+        return landing_page(request)
+    sent = _page_that_sent(request)
+    return sent if sent and _split(sent)[0] != _split(request.get_full_path())[0] else "/"
+
+
 def page_at_or_above(address: str) -> str:
     """This local, percent-encoded address when it can be opened by GET, else the nearest one above it that can."""
     path, query = _split(address)

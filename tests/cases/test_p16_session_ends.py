@@ -1,0 +1,116 @@
+"""P16: the session ends between looking and clicking."""
+
+from __future__ import annotations
+
+import pytest
+from django.contrib.auth.models import Group
+from django.contrib.sessions.models import Session
+from django.test import Client
+from guardian.models import GroupObjectPermission
+
+from tests.conftest import PASSWORD
+
+pytestmark = pytest.mark.django_db
+
+SORRY = "Nothing was done. You were signed out before your click arrived; please choose again."
+PAGE = "http://localhost/access/?page=1"
+
+
+@pytest.fixture
+def browser(superuser, orders):
+    """Signed in, on the page Access, with forms that need their token as real ones do."""
+    browser = Client(HTTP_HOST="localhost", enforce_csrf_checks=True)
+    sign_in(browser, "/login/", "root")
+    return browser
+
+
+def sign_in(browser, address, name):
+    token = token_of(browser.get(address))
+    lost = {"lost": "1"} if "lost" in address else {}
+    return browser.post(address, {"username": name, "password": PASSWORD, "csrfmiddlewaretoken": token, **lost})
+
+
+def token_of(answer):
+    return answer.text.partition('name="csrfmiddlewaretoken" value="')[2].partition('"')[0]
+
+
+def give(browser, token, **options):
+    holder = f"group:{Group.objects.get(name='Viewers').pk}"
+    form = {"connection": "default", "queue": "orders", "holder": holder, "permission": "view_queue"}
+    return browser.post("/access/give/", {**form, "csrfmiddlewaretoken": token}, headers={"referer": PAGE}, **options)
+
+
+def session_cookie(browser):
+    return next(name for name in browser.cookies if "session" in name)
+
+
+def test_p16_the_click_leads_to_the_sign_in_and_back_to_the_page_with_nothing_done(browser):
+    token = token_of(browser.get("/access/"))
+    Session.objects.all().delete()
+    login = give(browser, token).headers["Location"]
+    assert login == "/login/?next=%2Faccess%2F%3Fpage%3D1&lost=1"
+    assert SORRY in browser.get(login).text
+    back = sign_in(browser, login, "root")
+    assert (back.status_code, back.headers["Location"]) == (302, "/access/?page=1")
+    page = browser.get(back.headers["Location"])
+    assert page.status_code == 200
+    assert SORRY in page.text
+    assert not GroupObjectPermission.objects.exists()
+
+
+def test_p16_who_signs_in_as_somebody_else_gets_no_act_of_the_first(browser, viewer):
+    token = token_of(browser.get("/access/"))
+    Session.objects.all().delete()
+    back = sign_in(browser, give(browser, token).headers["Location"], "vera")
+    assert browser.get(back.headers["Location"]).status_code == 404
+    assert not GroupObjectPermission.objects.exists()
+
+
+@pytest.mark.parametrize("value", ["xxx", "", "\x01", "x" * 5000, "ü"])
+def test_p16_a_broken_session_cookie_is_signed_out(browser, value):
+    browser.cookies[session_cookie(browser)] = value
+    assert browser.get("/access/").status_code == 302
+    assert give(browser, "any").status_code == 302
+    assert browser.get("/login/").status_code == 200
+
+
+def test_p16_a_damaged_session_is_signed_out(browser):
+    Session.objects.update(session_data="garbage")
+    assert browser.get("/access/").status_code == 302
+
+
+def test_p16_a_token_from_before_the_sign_in_says_that_nothing_was_done(superuser, orders):
+    browser = Client(HTTP_HOST="localhost", enforce_csrf_checks=True)
+    before = token_of(browser.get("/login/"))
+    sign_in(browser, "/login/", "root")
+    answer = give(browser, before)
+    assert answer.status_code == 403
+    assert "Nothing was done." in answer.text
+    assert 'href="/access/?page=1"' in answer.text
+    assert not GroupObjectPermission.objects.exists()
+
+
+def test_p16_a_click_that_lost_even_its_token_is_asked_to_sign_in(browser):
+    browser.cookies.clear()
+    assert give(browser, "").headers["Location"].startswith("/login/?next=%2Faccess%2F")
+
+
+@pytest.mark.parametrize("method", ["get", "post"])
+def test_p16_a_part_that_refreshes_itself_says_signed_out_instead_of_a_form(browser, method):
+    Session.objects.all().delete()
+    headers = {"hx-request": "true", "hx-current-url": PAGE}
+    answer = getattr(browser, method)("/access/", headers=headers)
+    assert answer.status_code == 401
+    assert "igned out" in answer.text
+    assert "/login/?next=%2Faccess%2F%3Fpage%3D1" in answer.text
+    assert "<form" not in answer.text
+    assert not [name for name in answer.headers if name.lower().startswith("hx-")]
+
+
+def test_p16_no_answer_of_the_way_is_405_or_500(browser):
+    token = token_of(browser.get("/access/"))
+    Session.objects.all().delete()
+    login = give(browser, token).headers["Location"]
+    seen = [browser.get(login), browser.get("/access/give/"), sign_in(browser, "/login/?next=/access/give/", "root")]
+    assert [answer.status_code for answer in seen] == [200, 302, 302]
+    assert seen[-1].headers["Location"] == "/access/"
