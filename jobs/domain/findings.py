@@ -74,6 +74,11 @@ def _failed(evidence: Evidence, now: datetime) -> Judgement:
             finding=Finding.DONE_BUT_MARKED_FAILED,
             sentence="It finished: RQ recorded its success, and filed it as failed all the same.",
         )
+    if evidence.newest_kind == "max_retries_exceeded":
+        return Judgement(
+            finding=Finding.FAILED_KNOWN,
+            sentence="It failed: the function returned and asked to be run again, but its retries are used up.",
+        )
     failure = read_failure(evidence.newest_text)
     if failure.reach is Reach.UNKNOWN:
         return _unknown(Finding.RESULT_UNKNOWN, evidence, now, failure)

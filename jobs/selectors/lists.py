@@ -95,7 +95,7 @@ def _list_page(
     connection: str, queue: str | None, state: str, page: JobPage, queues: list[str], now: datetime, *, is_first: bool
 ) -> ListPage:
     rows = job_rows(connection, state, page.rows, now)
-    ended = [row.ended_at for row in rows if row.ended_at]
+    ended = [row.failed_at for row in rows if row.failed_at]
     return ListPage(
         connection=connection,
         queue=queue,

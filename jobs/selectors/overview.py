@@ -9,7 +9,7 @@ from datetime import datetime
 from jobs.broker.errors import BrokerUnavailable
 from jobs.broker.queues import read_overview
 from jobs.broker.records import QueueCounts, ServerHealth
-from jobs.domain.notices import Level, Notice, oldest_age, queue_warnings, store_warnings
+from jobs.domain.notices import Notice, oldest_age, queue_warnings, store_warnings
 from jobs.permissions import Visibility
 from jobs.selectors.each import read_each
 from jobs.selectors.lists import visible_connections
@@ -122,11 +122,14 @@ def _verdict(stores: Sequence[StoreRow], rows: Sequence[QueueRow]) -> tuple[str,
         return "alarm", f"The job store “{silent[0].connection}” can't be reached: {silent[0].unreachable}."
     named = [("", notice) for store in stores for notice in store.notices]
     named += [(f"{row.name}: ", notice) for row in rows for notice in row.notices]
-    failed = sum(row.counts["failed"] for row in rows)
+    failed = _failures(sum(row.counts["failed"] for row in rows))
     if named:
         place, worst = max(named, key=lambda pair: pair[1].level)
-        if worst.level >= Level.WARNING:
-            return worst.level.word, f"{place}{worst.sentence}"
-    if failed:
-        return "hint", "1 job has failed." if failed == 1 else f"{failed} jobs have failed."
-    return "ok", "Nothing has failed, and every queue with work has a worker."
+        return worst.level.word, f"{place}{worst.sentence} {failed}".strip()
+    return ("hint", failed) if failed else ("ok", "Nothing has failed, and every queue with work has a worker.")
+
+
+def _failures(count: int) -> str:
+    if count == 0:
+        return ""
+    return "1 job has failed." if count == 1 else f"{count} jobs have failed."

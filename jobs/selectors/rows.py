@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from jobs.broker.fields import epoch
-from jobs.broker.records import JobHash, ListedJob
+from jobs.broker.records import JobHash, ListedJob, Result, ResultKind
 from jobs.domain.arguments import Argument
 from jobs.domain.calls import Unreadable
 from jobs.domain.evidence import Evidence
@@ -15,7 +15,7 @@ from jobs.domain.findings import Finding, judge
 from jobs.domain.idempotency import Idempotency
 from jobs.judging import declared_types, function_path, idempotency_of
 from jobs.models import NAME_LENGTH, JobType
-from jobs.selectors.texts import arguments_of, masks_of, one_line
+from jobs.selectors.texts import Masks, arguments_of, masks_of, one_line
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -37,6 +37,8 @@ class JobRow:
     enqueued_at: datetime | None
     started_at: datetime | None
     ended_at: datetime | None
+    failed_at: datetime | None
+    """When the run ended, or when RQ recorded that it had: a stopped job has no end time."""
     score_at: datetime | None
     """The registry's own time: when a scheduled job is due, until when a running one holds its lease."""
     worker_name: str | None
@@ -64,16 +66,23 @@ def _job_row(connection: str, listed_as: str, row: ListedJob, types: Mapping[str
         function=function_path(job.call),
         ids=tuple(one for one in arguments if one.value is not None),
         hidden_arguments=sum(1 for one in arguments if one.value is None),
-        error=one_line(row.newest_result, masks_of(job.call, declared)) if row.newest_result else "",
+        error=_error(row.newest_result, masks_of(job.call, declared)),
         idempotency=idempotency_of(declared),
         created_at=job.created_at,
         enqueued_at=job.enqueued_at,
         started_at=job.started_at,
         ended_at=job.ended_at,
+        failed_at=job.ended_at or (row.newest_result.created_at if row.newest_result else None),
         score_at=_score_time(listed_as, row),
         worker_name=job.worker_name,
         position=row.rank if listed_as == "queued" else None,
     )
+
+
+def _error(result: Result | None, masks: Masks) -> str:
+    if result is not None and result.kind is ResultKind.MAX_RETRIES_EXCEEDED and result.error is None:
+        return "It asked to be run again; its retries are used up."
+    return one_line(result, masks) if result else ""
 
 
 def _is_at_home(row: ListedJob) -> bool:

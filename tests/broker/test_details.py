@@ -106,6 +106,7 @@ def test_the_findings_of_what_real_workers_leave(real_rq, redis_client):
     killed = real_rq.fail("fx.horse_dies_after_effect", 7)
     exited = real_rq.fail("fx.exit_at_once", 7, 3)
     slow = real_rq.fail("fx.slow", 7, 5, job_timeout=1)
+    used_up = real_rq.fail("fx.try_again", 7, 1)
     finished = real_rq.fail("fx.ok", 8)
     waiting = real_rq.enqueue("fx.ok", 9)
     assert finding(raised) is Finding.FAILED_KNOWN
@@ -115,6 +116,7 @@ def test_the_findings_of_what_real_workers_leave(real_rq, redis_client):
     assert finding(killed) is Finding.RESULT_UNKNOWN
     assert finding(exited) is Finding.RESULT_UNKNOWN
     assert finding(slow) is Finding.RESULT_UNKNOWN
+    assert finding(used_up) is Finding.FAILED_KNOWN
     assert finding(finished) is Finding.FINISHED
     assert finding(waiting) is Finding.QUEUED
 

@@ -35,6 +35,7 @@ CASES = [
     ({"status": "scheduled"}, Finding.SCHEDULED),
     ({"status": "started"}, Finding.LEASE_EXPIRED),
     ({"status": "stopped"}, Finding.STOPPED),
+    ({"newest_kind": "max_retries_exceeded"}, Finding.FAILED_KNOWN),
     ({"newest_text": KILLED}, Finding.RESULT_UNKNOWN),
     ({"newest_text": ABANDONED}, Finding.RESULT_UNKNOWN),
     ({}, Finding.RESULT_UNKNOWN),
