@@ -100,6 +100,6 @@ def test_the_cookies_are_not_for_scripts_and_not_for_other_sites(client, viewer)
 @pytest.mark.django_db
 def test_the_cookies_are_named_after_this_installation(client, settings, viewer):
     client.get("/login/")
-    client.post("/login/", {"username": "vera", "password": "correct horse battery staple"})
+    client.post("/login/", {"username": "vera", "password": "correct horse battery staple", "lost": "1"})
     mine = settings.OPSBOARD_INSTANCE
     assert set(client.cookies) == {f"opsboard_session_{mine}", f"opsboard_csrf_{mine}"}

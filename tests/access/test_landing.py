@@ -14,6 +14,7 @@ RETRY = "/jobs/default/orders/4711/retry/"
     ("address", "page"),
     [
         ("/access/?page=2", "/access/?page=2"),
+        ("/%61ccess/?q=a%20b", "/%61ccess/?q=a%20b"),
         ("/access/give/?x=1", "/access/"),
         (RETRY, "/jobs/default/orders/4711/"),
         ("/jobs/default/a~2Fb/order~2F42/retry/", "/jobs/default/a~2Fb/order~2F42/"),

@@ -40,6 +40,7 @@ def test_a_loopback_name_with_any_port_is_answered(host):
         "[::1",
         "[::ffff:127.0.0.1]",
         "\uff4cocalhost",
+        "localho\u017ft",
     ],
 )
 def test_any_other_host_is_refused(host):

@@ -52,6 +52,10 @@ def test_who_is_signed_out_is_asked_to_sign_in(client, path):
     assert client.get(path).headers["Location"].startswith("/login/?next=%2Faccess%2F")
 
 
+def test_the_page_itself_takes_no_post(sign_in, superuser):
+    assert sign_in(superuser).post("/access/").status_code == 405
+
+
 def test_a_lead_sees_the_queues_that_he_may_view_and_no_other(sign_in, lead, payroll, redis_client):
     redis_client.sadd("rq:queues", "rq:queue:orders", "rq:queue:secret")
     page = sign_in(lead).get("/access/")

@@ -1,0 +1,116 @@
+"""The settings as a process of its own reads them."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+
+import pytest
+from django.urls import get_resolver
+
+from tests.support.real_rq import ROOT
+
+ASK = """
+import json, os
+os.environ["DJANGO_SETTINGS_MODULE"] = "opsboard.settings"
+from django.core.exceptions import ImproperlyConfigured
+from django.conf import settings
+try:
+    print(json.dumps({expression}, default=str))
+except ImproperlyConfigured as error:
+    print(json.dumps("refused: " + str(error)))
+"""
+
+
+@pytest.fixture
+def ask(tmp_path):
+    def value_of(expression, **environ):
+        kept = {"PATH": os.environ["PATH"], "OPSBOARD_VAR": str(tmp_path / "var"), **environ}
+        command = [sys.executable, "-c", ASK.replace("{expression}", expression)]
+        done = subprocess.run(command, cwd=ROOT, env=kept, check=True, capture_output=True, text=True)
+        return json.loads(done.stdout)
+
+    return value_of
+
+
+def test_sqlite_keeps_what_was_committed_and_writers_wait_for_each_other(ask):
+    pragmas = ("journal_mode", "synchronous", "foreign_keys", "busy_timeout")
+    expression = (
+        f"[__import__('django.db').db.connection.cursor().execute('PRAGMA ' + p).fetchone()[0] for p in {pragmas}]"
+    )
+    assert ask(expression) == ["wal", 2, 1, 20000]
+    assert ask("settings.DATABASES['default']['OPTIONS']['transaction_mode']") == "IMMEDIATE"
+    assert ask("settings.DATABASES['default'].get('ATOMIC_REQUESTS', False)") is False
+
+
+def test_a_sqlite_file_of_ones_own_is_kept_as_safe(ask, tmp_path):
+    url = f"sqlite:///{tmp_path}/other.sqlite3"
+    assert ask("settings.DATABASES['default']['OPTIONS']['transaction_mode']", DATABASE_URL=url) == "IMMEDIATE"
+
+
+def test_postgresql_is_asked_for_by_address_and_fails_fast(ask):
+    database = ask(
+        "settings.DATABASES['default']", DATABASE_URL="postgres://o:p%40ss@db.example:5433/ops?sslmode=require"
+    )
+    assert (database["ENGINE"], database["HOST"], database["PORT"]) == (
+        "django.db.backends.postgresql",
+        "db.example",
+        5433,
+    )
+    assert (database["PASSWORD"], database["CONN_HEALTH_CHECKS"]) == ("p@ss", True)
+    assert database["OPTIONS"] == {"connect_timeout": 5, "sslmode": "require"}
+
+
+@pytest.mark.parametrize(
+    "url", ["mysql://u:s3cret@h/d", "s3cret", "postgres://u:s3cret@[h/d", "postgres://u:s3cret@h:x/d"]
+)
+def test_a_database_address_that_cannot_be_read_is_not_repeated(ask, url):
+    said = ask("settings.DATABASES['default']", DATABASE_URL=url)
+    assert said.startswith("refused: DATABASE_URL can't be read; ")
+    assert "s3cret" not in said
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("OPSBOARD_MODE", "proxied"),
+        ("OPSBOARD_READ_ONLY", "perhaps"),
+        ("OPSBOARD_TIME_ZONE", "Berlin"),
+        ("OPSBOARD_SESSION_HOURS", "0"),
+        ("OPSBOARD_LOG_LEVEL", "DEBUG"),
+        ("OPSBOARD_ENVIRONMENT_COLOUR", "mauve"),
+        ("OPSBOARD_DEBUG", "2"),
+        ("PORT", "0"),
+        ("REDIS_URL", "localhost:6379"),
+    ],
+)
+def test_a_bad_value_ends_the_start_with_a_sentence_that_names_the_variable(ask, name, value):
+    assert ask("settings.DEBUG", **{name: value}).startswith(f"refused: {name} ")
+
+
+def test_without_any_variable_everything_has_its_safe_default(ask):
+    names = (
+        "DEBUG",
+        "OPSBOARD_READ_ONLY",
+        "OPSBOARD_DEMO",
+        "TIME_ZONE",
+        "USE_TZ",
+        "ALLOWED_HOSTS",
+        "OPSBOARD_CONNECTIONS",
+    )
+    expression = f"[getattr(settings, name) for name in {names}]"
+    assert ask(expression) == [False, False, False, "UTC", True, ["localhost", "127.0.0.1", "[::1]"], {}]
+
+
+def test_no_admin_site_and_no_page_of_django_rq_is_there(ask):
+    assert "django.contrib.admin" not in ask("settings.INSTALLED_APPS")
+    assert ask("settings.RQ_SHOW_ADMIN_LINK") is False
+    assert not [name for name in get_resolver().app_dict if name != "jobs"]
+
+
+def test_the_worker_command_finds_its_queues(ask):
+    queues = ask("settings.RQ_QUEUES", REDIS_URL="redis://h:6379/0", OPSBOARD_WORKER_QUEUES="exports, mail")
+    assert queues == {"exports": {"URL": "redis://h:6379/0"}, "mail": {"URL": "redis://h:6379/0"}}
+    assert list(ask("settings.RQ_QUEUES", REDIS_URL="redis://h:6379/0")) == ["default", "high", "low"]
