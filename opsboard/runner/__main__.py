@@ -9,6 +9,7 @@ from urllib.request import ProxyHandler, build_opener
 
 from django.core.exceptions import ImproperlyConfigured
 
+from opsboard.runner import static
 from opsboard.runner.greeting import greeting
 from opsboard.runner.plan import PYTHON, ROOT, Plan, Refused, holding, read_plan
 from opsboard.runner.supervisor import ChildEnded, StopAsked, Supervisor
@@ -54,7 +55,9 @@ def _start(plan: Plan, supervisor: Supervisor) -> list[str]:
         supervisor.wait_for(plan.valkey.answers, f"Valkey's start (see {plan.valkey.log})", seconds=120)
     _say("Preparing the database and the static files.")
     _manage(plan, supervisor, "migrate", "--no-input", "--verbosity=0")
-    _manage(plan, supervisor, "collectstatic", "--no-input", "--verbosity=0")
+    if not static.is_collected():
+        _manage(plan, supervisor, "collectstatic", "--no-input", "--verbosity=0")
+        static.note_collected()
     for process in plan.processes:
         supervisor.start(
             process.name,

@@ -113,7 +113,7 @@ def holding(plan: Plan) -> Iterator[int]:
 
 
 def _embedded(folder: Path) -> EmbeddedValkey:
-    """With passwords, since every user of the machine may connect; new at each start, kept in the server's file only."""
+    """With a password, since every user of the machine may connect: new at each start, kept in the server's file."""
     password = new_password()
     accounts = re.findall(r"^user .*$", (ROOT / "deploy/redis-acl.conf").read_text(), re.MULTILINE)
     return EmbeddedValkey(

@@ -1,0 +1,51 @@
+"""Whole runs. They start one at a time: they share the folder of collected static files, and the machine is small."""
+
+from __future__ import annotations
+
+import fcntl
+import tempfile
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+from tests.support.make_run import MakeRun
+
+
+@pytest.fixture
+def make_run(tmp_path) -> Iterator[Callable[..., MakeRun]]:
+    """Start `make run` with this environment and wait; all of a test share one folder, and none outlives it."""
+    started: list[MakeRun] = []
+
+    def start(**environ: str) -> MakeRun:
+        with _alone():
+            started.append(MakeRun(tmp_path / "var", **environ))
+            return started[-1].wait_until_settled()
+
+    yield start
+    for run in started:
+        run.end()
+
+
+@pytest.fixture
+def bare_run(make_run, tmp_path) -> MakeRun:
+    """A run with a database named by the person, and therefore without the demo: up sooner."""
+    return make_run(DATABASE_URL=f"sqlite:///{tmp_path / 'own.sqlite3'}")
+
+
+@pytest.fixture(scope="module")
+def shop(tmp_path_factory) -> Iterator[MakeRun]:
+    """A newcomer's first run, for tests that only look."""
+    with _alone():
+        run = MakeRun(tmp_path_factory.mktemp("shop") / "var", OPSBOARD_DEMO_PASSWORD="demo password")
+        run.wait_until_settled()
+    yield run
+    run.end()
+
+
+@contextmanager
+def _alone() -> Iterator[None]:
+    with (Path(tempfile.gettempdir()) / "opsboard-tests-run.lock").open("w") as file:
+        fcntl.flock(file, fcntl.LOCK_EX)
+        yield

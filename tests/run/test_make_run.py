@@ -1,0 +1,194 @@
+"""`make run`: one command, one terminal, everything up, and nothing left when it stops."""
+
+from __future__ import annotations
+
+import base64
+import json
+import os
+import re
+import signal
+import socket
+import urllib.request
+import zlib
+from collections import Counter
+
+import pytest
+from redis import Redis, exceptions
+
+from tests.support.keyspace import snapshot
+from tests.support.make_run import LAST_LINE
+from tests.support.real_rq import wait_until
+
+FAILED = {"default": 3, "mail": 3, "payments": 3, "reports": 2}
+"""Per queue; the stopped one, which RQ lists there too, included."""
+
+
+# A newcomer -----------------------------------------------------------------------------------------------------------
+
+
+def test_the_shops_jobs_really_ran(shop):
+    with Redis.from_url(shop.redis_url) as client:
+        assert _statuses(client) == Counter(finished=4, failed=10, stopped=1, deferred=1, queued=3, scheduled=1)
+        assert {name: client.zcard(f"rq:failed:{name}") for name in FAILED} == FAILED
+        assert client.llen("rq:queue:archive") == 3
+
+
+def test_one_of_them_was_really_killed_after_its_effect(shop):
+    with Redis.from_url(shop.redis_url) as client:
+        (killed,) = [job for job in client.scan_iter("rq:results:*") if "signal 9" in _end(client, job)]
+        assert client.hget(killed.replace(b"results", b"job"), "description").endswith(b"charge_card(4711)")
+    assert (shop.folder / "demo/charges.jsonl").read_text().count('"order": 4711') == 1
+
+
+def test_the_greeting_names_the_address_and_every_account(shop):
+    assert f"opsboard is ready: {shop.address}" in shop.lines
+    assert f"  ssh -L {shop.port}:127.0.0.1:{shop.port} THIS-MACHINE" in shop.lines
+    assert re.findall(r"^  (\w+) +demo password +\w", shop.text, re.MULTILINE) == ["viewer", "operator", "lead"]
+
+
+def test_nothing_is_printed_after_the_greeting(shop):
+    wait_until(lambda: not shop.lines[-1], "the greeting ends")
+    assert shop.lines[-2].startswith(LAST_LINE)
+
+
+def test_a_given_password_is_kept_nowhere(shop):
+    assert not (shop.folder / "demo-passwords").exists()
+
+
+def test_what_is_stored_is_for_its_owner_only(shop):
+    assert shop.folder.stat().st_mode & 0o077 == 0
+    assert (shop.folder / "valkey/valkey.conf").stat().st_mode & 0o077 == 0
+    address = re.sub(r":[^:]*@", "", shop.redis_url)
+    with Redis.from_url(address) as stranger, pytest.raises(exceptions.AuthenticationError):
+        stranger.get("rq:queues")
+
+
+def test_the_store_forgets_nothing_when_it_is_killed_or_full(shop):
+    with Redis.from_url(shop.redis_url) as client:
+        wanted = {"appendonly": "yes", "appendfsync": "everysec", "maxmemory-policy": "noeviction", "bind": "127.0.0.1"}
+        assert client.config_get(*wanted) == wanted
+
+
+def test_a_second_run_beside_the_first_says_so_and_starts_nothing(shop, make_run):
+    second = make_run(OPSBOARD_VAR=str(shop.folder))
+    assert second.wait() != 0
+    assert f"opsboard already runs in this folder ({shop.address}" in second.text
+    assert _answers(shop)
+
+
+# A second time --------------------------------------------------------------------------------------------------------
+
+
+def test_a_second_run_finds_its_data_and_prints_the_same_passwords(make_run):
+    first = make_run()
+    with Redis.from_url(first.redis_url) as client:
+        before = _statuses(client)
+    first.press_ctrl_c()
+    first.wait()
+    second = make_run()
+    with Redis.from_url(second.redis_url) as client:
+        assert _statuses(client) == before
+    assert _accounts(second) == _accounts(first) != []
+    assert (second.folder / "demo-passwords").stat().st_mode & 0o077 == 0
+
+
+# A person's own RQ ----------------------------------------------------------------------------------------------------
+
+
+def test_on_ones_own_rq_nothing_is_changed_and_no_worker_started(make_run, redis_client, valkey):
+    redis_client.sadd("rq:queues", "rq:queue:orders")
+    redis_client.rpush("rq:queue:orders", "seven")
+    before = snapshot(redis_client)
+    run = make_run(REDIS_URL=valkey.url)
+    assert snapshot(redis_client) == before
+    assert not (run.folder / "valkey").exists()
+    assert [name for name in ("rqworker", "valkey-server") if run.has_child(name)] == []
+
+
+def test_on_ones_own_rq_admin_is_made_once_and_the_queues_are_given(make_run, redis_client, valkey):
+    redis_client.sadd("rq:queues", "rq:queue:orders")
+    first = make_run(REDIS_URL=valkey.url)
+    assert re.search(r"^  Account admin, password \S+ \(not shown again\)", first.text, re.MULTILINE)
+    assert "  Queue default:orders: given to Viewers, Operators and Leads." in first.lines
+    first.press_ctrl_c()
+    first.wait()
+    assert "admin" not in make_run(REDIS_URL=valkey.url).text
+
+
+def test_a_database_of_ones_own_gets_no_demo(bare_run):
+    assert _accounts(bare_run) == []
+    with Redis.from_url(bare_run.redis_url) as client:
+        assert list(client.scan_iter("rq:job:*")) == []
+
+
+# Refusals -------------------------------------------------------------------------------------------------------------
+
+
+def test_a_taken_port_is_said_before_anything_starts(make_run):
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = taken.getsockname()[1]
+        run = make_run(PORT=str(port))
+        assert run.wait() != 0
+    assert f"Port {port} is taken by another program; choose another: make run PORT={port + 1}" in run.lines
+    assert not (run.folder / "valkey").exists()
+
+
+def test_a_setting_that_cannot_be_read_is_said_in_one_sentence(make_run):
+    run = make_run(PORT="eighty")
+    assert run.wait() != 0
+    assert [line for line in run.lines if not line.startswith("make:")] == [
+        "PORT must be a whole number from 1 to 65535; change it or leave it out."
+    ]
+
+
+# The end --------------------------------------------------------------------------------------------------------------
+
+
+def test_ctrl_c_stops_everything(bare_run):
+    bare_run.press_ctrl_c()
+    bare_run.wait()
+    assert [line for line in bare_run.lines if not line.startswith("make:")][-2:] == ["Stopping.", "Stopped."]
+    assert bare_run.left_over() == []
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP, signal.SIGINT])
+def test_a_signal_to_make_alone_leaves_nothing_behind(bare_run, number):
+    bare_run.send(number)
+    bare_run.wait()
+    assert "Stopped." in bare_run.lines
+    assert bare_run.left_over() == []
+
+
+@pytest.mark.parametrize("victim", ["make", "opsboard.runner"])
+def test_not_even_sigkill_leaves_anything_behind(bare_run, victim):
+    os.kill(bare_run.process.pid if victim == "make" else bare_run.child(victim), signal.SIGKILL)
+    wait_until(lambda: bare_run.left_over() == [], "everything has ended", seconds=30)
+
+
+@pytest.mark.parametrize(("victim", "name"), [("rqworker", "worker"), ("valkey-server", "valkey")])
+def test_when_one_dies_it_says_so_and_all_stop(bare_run, victim, name):
+    os.kill(bare_run.child(victim), signal.SIGKILL)
+    assert bare_run.wait() != 0
+    assert f"{name} was ended by SIGKILL; stopping everything." in bare_run.lines
+    assert bare_run.left_over() == []
+
+
+def _statuses(client):
+    jobs = [key for key in client.scan_iter("rq:job:*") if client.type(key) == b"hash"]
+    return Counter(client.hget(key, "status").decode() for key in jobs)
+
+
+def _end(client, results):
+    newest = dict(client.xrevrange(results, count=1)[0][1])
+    return zlib.decompress(base64.b64decode(newest.get(b"exc_string", b"eJwDAAAAAAE="))).decode()
+
+
+def _accounts(run):
+    return [line for line in run.lines if re.match(r"  (viewer|operator|lead) ", line)]
+
+
+def _answers(run):
+    with urllib.request.build_opener(urllib.request.ProxyHandler({})).open(
+        run.address + "healthz", timeout=5
+    ) as answer:
+        return json.load(answer) == {"status": "ok"}
