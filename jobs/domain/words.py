@@ -97,6 +97,15 @@ STATE_WORDS: dict[str, StateWord] = {
 }
 """Keys: `Finding`, RQ's statuses, `ResultKind`, worker states, warning levels, `Idempotency`, `AuditEntry.Status`."""
 
+VERB_WORDS = {
+    "retry_job": _("retry"),
+    "delete_job": _("delete"),
+    "declare_job_type": _("declare"),
+    "grant_access": _("give rights"),
+    "revoke_access": _("take rights"),
+}
+"""What a person did, by the verb of its `AuditEntry`."""
+
 MOVING_STATES = frozenset(
     {"created", "queued", "lost", "running", "lease_expired", "retry_pending", "scheduled", "deferred"}
 )

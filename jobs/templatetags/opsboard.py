@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 from datetime import UTC, datetime, timedelta
 from itertools import groupby
@@ -10,13 +11,13 @@ from django import template
 from django.templatetags.static import static
 from django.urls import reverse
 from django.utils import timezone
-from django.utils.html import format_html
-from django.utils.safestring import SafeString
+from django.utils.html import format_html, format_html_join
+from django.utils.safestring import SafeString, mark_safe
 from django.utils.translation import gettext as _
 
 from jobs.domain.times import Direction, Distance, Part, due_distance, past_distance, split_duration
 from jobs.domain.tracebacks import Frame, RaisedException, Traceback
-from jobs.domain.words import MOVING_STATES, state_word
+from jobs.domain.words import MOVING_STATES, VERB_WORDS, state_word
 
 register = template.Library()
 
@@ -93,18 +94,16 @@ def between(start: datetime | None, end: datetime | None) -> str:
     return duration(_aware(end) - _aware(start))
 
 
-@register.simple_tag
-def job_path(path: str | None) -> SafeString:
-    """The dotted path of a job's function: where room is short, the module gives way before the name."""
-    if not path:
-        return format_html('<span class="path quiet">{}</span>', _("unreadable call"))
-    module, dot, name = path.rpartition(".")
-    return format_html(
-        '<span class="path" title="{}"><span class="path__module">{}</span><span class="path__name">{}</span></span>',
-        path,
-        module + dot,
-        name,
-    )
+@register.filter
+def function_name(path: str | None) -> str:
+    """The last part of a dotted path: the name by which people know the job's function."""
+    return path.rpartition(".")[2] if path else _("unreadable call")
+
+
+@register.filter
+def function_module(path: str | None) -> str:
+    """All but the last part of a dotted path."""
+    return path.rpartition(".")[0] if path else ""
 
 
 @register.simple_tag
@@ -115,6 +114,13 @@ def figure(value: int | None, label: str, url: str = "", tone: str = "") -> Safe
     if not url:
         return format_html('<span class="figure {}">{}</span>', loud, number)
     return format_html('<a class="figure {}" href="{}">{}</a>', loud, url, number)
+
+
+@register.filter
+def breakable(text: str | None) -> SafeString:
+    """A dotted or slashed path that may be broken where its parts meet, rather than within a name."""
+    parts = re.split(r"(?<=[./_])(?=[^./_])", text or "")
+    return format_html_join(mark_safe("<wbr>"), "{}", ((part,) for part in parts))
 
 
 @register.filter
@@ -157,6 +163,12 @@ def nav_link(context: template.Context, name: str, label: str, key: str = "", be
 def state_name(key: str) -> str:
     """The word of a state alone."""
     return _(state_word(str(key)).word)
+
+
+@register.simple_tag
+def verb_name(verb: str) -> str:
+    """What was done, in a word; an unknown verb as it is."""
+    return _(VERB_WORDS[verb]) if verb in VERB_WORDS else verb
 
 
 def _unknown() -> SafeString:

@@ -32,6 +32,4 @@
       button.textContent = word;
     }, 2000);
   });
-
-  document.addEventListener("change", (event) => event.target.matches("[data-submits]") && event.target.form.requestSubmit());
 })();
