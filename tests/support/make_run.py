@@ -9,7 +9,7 @@ import subprocess
 import threading
 from pathlib import Path
 
-from opsboard.runner.processes import Process, descendants, processes
+from opsboard.runner.processes import Process, descendants, end_session, processes
 from opsboard.runner.valkey import free_port
 from tests.support.real_rq import ROOT, wait_until
 
@@ -89,10 +89,13 @@ class MakeRun:
         return [one for one in processes() if one.pid in self._seen]
 
     def end(self) -> None:
-        """For a test that has failed half-way."""
+        """For a test that has failed half-way: stop it, and kill what it should not have left."""
         if not self._has_ended():
             self.process.terminate()
             self.process.wait(60)
+        for one in processes():
+            if one.pid in self._seen:
+                end_session(one.session)
 
     def _has_ended(self) -> bool:
         return self.process.poll() is not None
