@@ -27,7 +27,7 @@ def folder(tmp_path):
 @pytest.fixture
 def calls(monkeypatch):
     """Commands that would have been run; they all succeed, and a made environment's Python starts."""
-    made: list[list[str]] = []
+    made = []
     monkeypatch.setattr(bootstrap.subprocess, "call", lambda command: made.append(command[1:3]) or 0)
     monkeypatch.setattr(bootstrap.os, "access", lambda *_: True)
     return made
