@@ -140,7 +140,6 @@ def _child_environ(environ: Mapping[str, str], folder: Path, valkey: EmbeddedVal
     ours = {
         "DJANGO_SETTINGS_MODULE": "opsboard.settings",
         "OPSBOARD_VAR": str(folder),
-        "OPSBOARD_DIE_WITH_WORKER": "1",
         "PYTHONUNBUFFERED": "1",
     }
     if valkey is not None:
