@@ -119,7 +119,7 @@ def figure(value: int | None, label: str, url: str = "", tone: str = "") -> Safe
 @register.filter
 def breakable(text: str | None) -> SafeString:
     """A dotted or slashed path that may be broken where its parts meet, rather than within a name."""
-    parts = re.split(r"(?<=[./_])(?=[^./_])", text or "")
+    parts = re.split(r"(?<=[./_])(?=[^./_])", str(text or ""))
     return format_html_join(mark_safe("<wbr>"), "{}", ((part,) for part in parts))
 
 
@@ -169,6 +169,15 @@ def state_name(key: str) -> str:
 def verb_name(verb: str) -> str:
     """What was done, in a word; an unknown verb as it is."""
     return _(VERB_WORDS[verb]) if verb in VERB_WORDS else verb
+
+
+@register.simple_tag
+def worker_name(name: str | None) -> SafeString:
+    """A worker's name; RQ makes them of 32 digits, so a long one is shortened in its middle, whole in its title."""
+    if not name:
+        return format_html('<span class="quiet">{}</span>', _("unknown"))
+    short = f"{name[:8]}…{name[-4:]}" if len(name) > 24 else name
+    return format_html('<span class="mono" title="{}">{}</span>', name, short)
 
 
 def _unknown() -> SafeString:

@@ -1,0 +1,90 @@
+"""Every name that a template prints exists: Django itself would print nothing and say nothing."""
+
+from __future__ import annotations
+
+import copy
+
+import pytest
+
+from jobs.models import AuditEntry, JobType
+from tests.support.pages import at, press
+
+pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.parametrize("rq_version", ["3.0"])]
+
+FORMS = ["/lookup/", "/lookup/?q=nothing", "/job-types/?path=no-path", "/login/", "/access/"]
+PAGES = [at("overview"), at("failed"), at("failed") + "?queue=orders", at("queues"), at("workers"), *FORMS]
+STATES = ["queued", "started", "failed", "finished", "scheduled", "deferred", "canceled"]
+
+
+class Missing(str):
+    """What Django prints for a name that does not exist: here, an error that says which."""
+
+    __slots__ = ()
+
+    def __contains__(self, text: object) -> bool:
+        return text == "%s"
+
+    def __mod__(self, name: object) -> str:
+        raise AssertionError(f"a template prints “{name}”, which does not exist")
+
+
+@pytest.fixture(autouse=True)
+def strict(settings):
+    templates = copy.deepcopy(settings.TEMPLATES)
+    templates[0]["OPTIONS"]["string_if_invalid"] = Missing("%s")
+    settings.TEMPLATES = templates
+
+
+@pytest.fixture
+def jobs(real_rq):
+    """A job in each state that one worker leaves behind."""
+    real_rq.enqueue("fx.ok", 1, job_id="waits", queue="idle")
+    real_rq.enqueue("fx.ok", 2, job_id="later", seconds=3600)
+    real_rq.enqueue("fx.ok", 3, job_id="blocked", depends_on="failed")
+    real_rq.enqueue("fx.ok", 4, job_id="done")
+    real_rq.fail("fx.boom", 7, "secret", order_id=8, job_id="failed")
+
+
+@pytest.fixture
+def browser(jobs, superuser, sign_in):
+    return sign_in(superuser)
+
+
+@pytest.mark.parametrize("address", [*PAGES, *(at("queue-state", "orders", state) for state in STATES)])
+@pytest.mark.parametrize("headers", [{}, {"HX-Request": "true"}], ids=["page", "part"])
+def test_a_page_and_its_part_print_nothing_that_is_missing(browser, address, headers):
+    assert browser.get(address, headers=headers).status_code in (200, 302)
+
+
+@pytest.mark.parametrize("job_id", ["failed", "later", "blocked", "done"])
+def test_a_jobs_page_prints_nothing_that_is_missing(browser, job_id):
+    assert browser.get(at("job", "orders", job_id)).status_code == 200
+    assert browser.get(at("job-delete", "orders", job_id)).status_code == 200
+
+
+def test_a_waiting_job_and_its_list_print_nothing_that_is_missing(browser):
+    assert browser.get(at("job", "idle", "waits")).status_code == 200
+    assert browser.get(at("queue-state", "idle", "queued")).status_code == 200
+
+
+def test_what_follows_an_act_prints_nothing_that_is_missing(browser):
+    job, retry = at("job", "orders", "failed"), at("job-retry", "orders", "failed")
+    assert browser.post(retry, {"seen": "something else"}).status_code == 409
+    press(browser, "/job-types/fx.boom/", "", idempotency="unsafe")
+    assert JobType.objects.get().idempotency == "unsafe"
+    assert browser.get("/job-types/fx.boom/").status_code == browser.get("/job-types/").status_code == 200
+    assert AuditEntry.objects.count() == 2
+    assert browser.get(job).status_code == 200
+
+
+def test_a_job_that_is_gone_and_one_that_was_deleted_print_nothing_that_is_missing(browser):
+    delete = at("job-delete", "orders", "failed")
+    assert press(browser, delete, delete, reason="not wanted").status_code == 302
+    assert browser.get(at("job", "orders", "failed")).status_code == 404
+    assert browser.get(at("job", "orders", "never")).status_code == 404
+
+
+def test_an_outsider_is_told_why_there_is_nothing(jobs, outsider, sign_in):
+    browser = sign_in(outsider)
+    for address in (at("overview"), at("failed"), at("queues"), at("workers")):
+        assert "You may see no queue yet" in browser.get(address).content.decode()
