@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import os
 import signal
+import sys
 import time
 from pathlib import Path
 
@@ -97,12 +98,24 @@ def deep(order_id, depth=400):
     deep(order_id, depth - 1)
 
 
+def ping(order_id, depth=5_000):
+    """A traceback of `depth` frames that Python prints one by one: it folds a line only when that line repeats."""
+    sys.setrecursionlimit(20_000)
+    if depth <= 0:
+        raise ValueError(f"boom {order_id}")
+    pong(order_id, depth - 1)
+
+
+def pong(order_id, depth):
+    ping(order_id, depth - 1)
+
+
 def endless(order_id):
     endless(order_id)
 
 
-def long_message(order_id, characters):
-    raise ValueError("x" * characters)
+def long_message(order_id, characters, text="x"):
+    raise ValueError((text * characters)[:characters])
 
 
 def try_again(order_id, times, seconds=0):

@@ -43,14 +43,16 @@ class WebServer:
             self.folder.mkdir()
             shutil.copy(like.folder / "opsboard.sqlite3", self.folder)
             self.admin_password = like.admin_password
-        process = subprocess.Popen(GUNICORN, cwd=ROOT, env=self.environ(), stderr=subprocess.PIPE)
+        # To a file: a pipe that nobody reads is full after some hundred requests, and then the server waits.
+        with (self.folder / "web.log").open("ab") as log:
+            process = subprocess.Popen(GUNICORN, cwd=ROOT, env=self.environ(), stderr=log)
         try:
             wait_until(lambda: can_connect(self.port), "gunicorn listens")
             self.pid = process.pid
             yield self
         finally:
             process.terminate()
-            process.communicate(timeout=20)
+            process.wait(timeout=20)
 
     def environ(self, **more: str) -> dict[str, str]:
         """Nothing of the test run's own settings."""

@@ -1,0 +1,195 @@
+"""P11: odd ids and odd queue names from older producers. RQ 3 refuses such ids at enqueue, but reads them."""
+
+from __future__ import annotations
+
+import pytest
+from guardian.shortcuts import assign_perm
+
+from jobs.models import AuditEntry, JobType, Queue
+from tests.support.keyspace import snapshot
+from tests.support.pages import Page, at, press
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+LONG = "order-" * 50
+TOO_LONG = "order-" * 100
+IDS = ["order/42", "order%2F42", "order 42", "order.42", "$x", "../../admin", "a?b#c", "bestellung-ü", LONG, ".", "~2F"]
+QUEUES = ["mail/eu", "a b", "q?x=1#f", "ünï", "<b>x</b>", "../etc"]
+
+
+@pytest.fixture
+def odd_ids(real_rq, redis_client):
+    """A real failure copied by hand to each id, each with an argument list and a time of its own."""
+    real_rq.fail("fx.boom", 7, job_id="plain")
+    for number, job_id in enumerate(IDS):
+        redis_client.copy("rq:job:plain", f"rq:job:{job_id}")
+        redis_client.copy("rq:results:plain", f"rq:results:{job_id}")
+        redis_client.hset(f"rq:job:{job_id}", "worker_name", f"worker-{number}")
+        redis_client.zadd("rq:failed:orders", {job_id: 9999999999 + number})
+    JobType.objects.create(path="fx.boom", idempotency="repeatable")
+
+
+@pytest.fixture
+def odd_queues(real_rq, db):
+    for number, queue in enumerate(QUEUES):
+        real_rq.enqueue("fx.boom", number, queue=queue, job_id=f"job-{number}")
+    real_rq.burst(*QUEUES)
+    JobType.objects.create(path="fx.boom", idempotency="repeatable")
+    return [Queue.objects.create(connection="default", name=queue) for queue in QUEUES]
+
+
+def links_to_jobs(page):
+    return [link for link in page.links if link.startswith("/jobs/")]
+
+
+@pytest.mark.parametrize("address", [at("failed"), at("queue-state", "orders", "failed")])
+def test_p11_every_row_is_listed(odd_ids, operator, sign_in, address):
+    page = Page(sign_in(operator).get(address))
+    assert {key.removeprefix("orders:") for key in page.rows()} == {*IDS, "plain"}
+    assert all(job_id in page.text for job_id in IDS)
+
+
+def test_p11_each_link_leads_to_exactly_that_job(odd_ids, operator, sign_in):
+    browser = sign_in(operator)
+    links = links_to_jobs(Page(browser.get(at("failed"))))
+    assert len(links) == len(set(links)) == len(IDS) + 1
+    found = set()
+    for link in links:
+        page = Page(browser.get(link))
+        (job_id,) = [one for one in [*IDS, "plain"] if page.title.startswith(f"fx.boom {one} ")]
+        assert job_id == "plain" or f"worker-{IDS.index(job_id)} " in page.text
+        found.add(job_id)
+    assert found == {*IDS, "plain"}
+
+
+def test_p11_a_slash_and_an_escaped_slash_are_two_jobs(odd_ids, operator, sign_in):
+    browser = sign_in(operator)
+    pages = [Page(browser.get(at("job", "orders", job_id))) for job_id in ("order/42", "order%2F42")]
+    assert [page.title.split()[1] for page in pages] == ["order/42", "order%2F42"]
+
+
+def test_p11_each_id_is_found_by_looking_it_up(odd_ids, operator, sign_in):
+    browser = sign_in(operator)
+    for job_id in IDS:
+        answer = browser.get(at("lookup"), {"q": job_id})
+        assert answer.headers["Location"] == at("job", "orders", job_id)
+
+
+@pytest.mark.parametrize("address", ["/jobs/default/orders/order%2F42/", "/jobs/default/orders/order%2542/"])
+def test_p11_an_address_that_we_would_not_have_written_leads_nowhere(odd_ids, operator, sign_in, address):
+    assert sign_in(operator).get(address).status_code == 404
+
+
+def test_p11_retry_touches_only_the_one(odd_ids, operator, sign_in, redis_client):
+    browser = sign_in(operator)
+    for done, job_id in enumerate(IDS):
+        before = snapshot(redis_client)
+        answer = press(browser, at("job", "orders", job_id), at("job-retry", "orders", job_id))
+        assert (answer.status_code, answer.headers["Location"]) == (302, at("job", "orders", job_id))
+        changed = differing_keys(before, snapshot(redis_client)) - marks(redis_client)
+        assert changed == {f"rq:job:{job_id}", "rq:failed:orders", "rq:queue:orders"}
+        assert redis_client.lrange("rq:queue:orders", 0, -1) == [one.encode() for one in IDS[: done + 1]]
+    assert set(AuditEntry.objects.values_list("subject", "status")) == {(job_id, "done") for job_id in IDS}
+
+
+def test_p11_delete_touches_only_the_one(odd_ids, operator, sign_in, redis_client):
+    browser = sign_in(operator)
+    for job_id in IDS:
+        before, address = snapshot(redis_client), at("job-delete", "orders", job_id)
+        assert press(browser, address, address).status_code == 302
+        changed = differing_keys(before, snapshot(redis_client)) - marks(redis_client)
+        assert changed == {f"rq:job:{job_id}", f"rq:results:{job_id}", "rq:failed:orders"}
+    assert redis_client.zrange("rq:failed:orders", 0, -1) == [b"plain"]
+
+
+@pytest.fixture
+def too_long(odd_ids, redis_client):
+    """An id that the record of acts could not hold."""
+    redis_client.copy("rq:job:plain", f"rq:job:{TOO_LONG}")
+    redis_client.copy("rq:results:plain", f"rq:results:{TOO_LONG}")
+    redis_client.zadd("rq:failed:orders", {TOO_LONG: 9999999999})
+    return TOO_LONG
+
+
+def test_p11_a_longer_id_is_listed_and_the_page_says_that_it_is_not_supported(too_long, operator, sign_in):
+    page = Page(sign_in(operator).get(at("failed")))
+    assert too_long in page.text
+    assert len(links_to_jobs(page)) == len(IDS) + 1
+    assert "Its id is too long" in page.text
+
+
+@pytest.mark.parametrize("name", ["job-retry", "job-delete"])
+def test_p11_a_longer_id_is_never_acted_on(too_long, operator, sign_in, redis_client, name):
+    before = snapshot(redis_client)
+    seen = redis_client.xrevrange(f"rq:results:{too_long}", count=1)[0][0].decode()
+    assert sign_in(operator).post(at(name, "orders", too_long), {"seen": seen}).status_code == 404
+    assert snapshot(redis_client) == before
+
+
+@pytest.mark.parametrize("name", ["job", "job-delete"])
+def test_p11_a_longer_id_by_its_address_is_a_404(too_long, operator, sign_in, name):
+    assert sign_in(operator).get(at(name, "orders", too_long)).status_code == 404
+
+
+def test_p11_each_odd_queue_is_shown_with_its_job(odd_queues, superuser, sign_in):
+    browser = sign_in(superuser)
+    for name in ("overview", "queues", "failed", "workers"):
+        assert name == "workers" or all(queue in Page(browser.get(at(name))).text for queue in QUEUES)
+    for number, queue in enumerate(QUEUES):
+        page = Page(browser.get(at("queue-state", queue, "failed")))
+        assert links_to_jobs(page) == [at("job", queue, f"job-{number}")]
+        assert f"boom {number}" in Page(browser.get(at("job", queue, f"job-{number}"))).text
+
+
+def test_p11_the_failed_list_narrows_to_each_odd_queue(odd_queues, superuser, sign_in):
+    browser = sign_in(superuser)
+    for number, queue in enumerate(QUEUES):
+        page = Page(browser.get(at("failed"), {"queue": queue}))
+        assert links_to_jobs(page) == [at("job", queue, f"job-{number}")]
+
+
+def test_p11_links_from_page_to_page_survive_odd_queues(odd_queues, superuser, sign_in):
+    """Every link that any of the pages offers can be opened."""
+    browser, opened = sign_in(superuser), set()
+    waiting = [at("overview"), at("failed")]
+    while waiting:
+        address = waiting.pop()
+        answer = browser.get(address)
+        assert answer.status_code == 200, address
+        opened.add(address)
+        links = {link.partition("#")[0] or address for link in Page(answer).links}
+        waiting += [link for link in links if link.startswith("/") and link not in {*opened, *waiting}]
+    assert {at("queue-state", queue, "scheduled") for queue in QUEUES} < opened
+
+
+def test_p11_retry_and_delete_in_an_odd_queue_touch_only_the_one(odd_queues, superuser, sign_in, redis_client):
+    browser = sign_in(superuser)
+    for number, queue in enumerate(QUEUES):
+        names, before = (queue, f"job-{number}"), snapshot(redis_client)
+        press(browser, at("job", *names), at("job-retry", *names))
+        changed = differing_keys(before, snapshot(redis_client)) - marks(redis_client)
+        assert changed == {f"rq:job:job-{number}", f"rq:failed:{queue}", f"rq:queue:{queue}"}
+        redis_client.zadd(f"rq:failed:{queue}", {f"job-{number}": 9999999999})
+        redis_client.hset(f"rq:job:job-{number}", "status", "failed")
+        redis_client.delete(f"rq:queue:{queue}")
+        press(browser, at("job-delete", *names), at("job-delete", *names))
+        assert not redis_client.exists(f"rq:job:job-{number}", f"rq:failed:{queue}")
+
+
+def test_p11_rights_hold_for_each_odd_queue(odd_queues, outsider, sign_in):
+    browser = sign_in(outsider)
+    for number, mine in enumerate(odd_queues):
+        assert browser.get(at("job", mine.name, f"job-{number}")).status_code == 404
+        assign_perm("opsboard_jobs.view_queue", outsider, mine)
+        page = Page(browser.get(at("failed")))
+        assert sorted(page.rows()) == sorted(f"{QUEUES[other]}:job-{other}" for other in range(number + 1))
+        assert browser.get(at("job", mine.name, f"job-{number}")).status_code == 200
+
+
+def differing_keys(before, after):
+    return {key.decode() for key in {*before, *after} if before.get(key) != after.get(key)}
+
+
+def marks(redis_client):
+    """What an act leaves behind to prove that it was carried out, beside RQ's own keys."""
+    return {key.decode() for key in redis_client.keys("opsboard:act:*")}
