@@ -122,6 +122,8 @@ def _note(listed_as: str, row: ListedJob, state: str) -> str:
         return "It is listed here, but belongs to another queue."
     if state == Finding.GONE:
         return "Its data is gone; only its id is still listed."
+    if len(row.job.job_id) > NAME_LENGTH:
+        return f"Its id is too long to be opened: only up to {NAME_LENGTH} characters are supported."
     if row.job.status is None:
         return "Most of its data is gone."
     if row.job.status not in _EXPECTED[listed_as]:

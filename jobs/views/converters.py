@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import re
 
+from jobs.models import NAME_LENGTH
+
 _PLAIN = frozenset(b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_-.")
 _ESCAPED = re.compile(rb"~([0-9A-F]{2})")
 
@@ -17,10 +19,13 @@ class NameConverter:
     regex = r"[A-Za-z0-9_.~-]+"
 
     def to_python(self, value: str) -> str:
-        """The text behind a segment. Raises ValueError (no match, 404) for one that `to_url` would not have made."""
+        """The text behind a segment. Raises ValueError (no match, 404) for one that `to_url` would not have made.
+
+        A name that is too long for the record of acts has no address, so that nobody acts on it.
+        """
         raw = b"" if value == "~" else _ESCAPED.sub(lambda match: bytes([int(match[1], 16)]), value.encode())
         text = raw.decode("utf-8")
-        if "\0" in text or self.to_url(text) != value:
+        if "\0" in text or len(text) > NAME_LENGTH or self.to_url(text) != value:
             raise ValueError(value)
         return text
 
