@@ -37,7 +37,8 @@ class BrokerErrorsMiddleware:
         if not isinstance(exception, BrokerUnavailable):
             return None
         log.warning("job store unavailable", connection=exception.connection, cause=exception.cause)
-        answer = _page("503.html", 503, retry_seconds=RETRY_SECONDS)
+        # Whoever acts raises this only before anything was attempted.
+        answer = _page("503.html", 503, retry_seconds=RETRY_SECONDS, is_not_done=request.method == "POST")
         answer.headers["Retry-After"] = str(RETRY_SECONDS)
         return answer
 

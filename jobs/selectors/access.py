@@ -17,6 +17,7 @@ from jobs.broker.errors import BrokerUnavailable
 from jobs.broker.queues import queue_names
 from jobs.models import Queue
 from jobs.permissions import PER_QUEUE, Permission, permissions_by_queue, visibility
+from jobs.selectors.each import read_each
 
 PER_PAGE = 25
 
@@ -106,13 +107,14 @@ def _queues(user: User) -> tuple[list[Queue], bool]:
 
 
 def _found_in_redis() -> tuple[list[tuple[str, str]], bool]:
-    found, unreachable = [], False
-    for connection in connections.names():
-        try:
-            found += [(connection, name) for name in queue_names(connection)]
-        except BrokerUnavailable:
-            unreachable = True
-    return found, unreachable
+    answers = read_each(connections.names(), queue_names)
+    found = [
+        (connection, name)
+        for connection, names in answers.items()
+        if not isinstance(names, BrokerUnavailable)
+        for name in names
+    ]
+    return found, any(isinstance(answer, BrokerUnavailable) for answer in answers.values())
 
 
 def _rows(user: User, queues: list[Queue]) -> list[QueueAccess]:

@@ -23,11 +23,12 @@ class Found:
 
 @dataclass(frozen=True, kw_only=True)
 class Lookup:
-    """The answer: where the id was found, and which stores could not be asked."""
+    """The answer: where the id was found, and which stores could not be asked; `is_blind` when none could."""
 
     query: str
     found: tuple[Found, ...]
     unreachable: tuple[str, ...]
+    is_blind: bool = False
 
 
 def look_up(visibility: Visibility, query: str) -> Lookup:
@@ -45,4 +46,4 @@ def look_up(visibility: Visibility, query: str) -> Lookup:
         if visibility.sees(name, queue)
     ]
     silent = tuple(name for name, answer in answers.items() if isinstance(answer, BrokerUnavailable))
-    return Lookup(query=job_id, found=tuple(found), unreachable=silent)
+    return Lookup(query=job_id, found=tuple(found), unreachable=silent, is_blind=0 < len(silent) == len(names))

@@ -18,4 +18,4 @@ def lookup(request: SignedInRequest) -> HttpResponse:
     if len(answer.found) == 1 and not answer.unreachable:
         only = answer.found[0]
         return redirect("jobs:job", only.connection, only.queue, only.job_id)
-    return render_page(request, "lookup_page.html", {"lookup": answer})
+    return render_page(request, "lookup_page.html", {"lookup": answer}, status=503 if answer.is_blind else 200)
