@@ -82,21 +82,18 @@ def _comparable(fields):
 def _restore(client, stored):
     client.flushdb()
     for key, (kind, value, expires) in stored.items():
-        if kind == "stream":
-            for entry_id, entry in value:
-                client.xadd(key, entry, id=entry_id)
-        elif kind == "set":
-            client.sadd(key, *value)
-        elif kind == "zset":
-            client.zadd(key, dict(value))
-        elif kind == "hash":
-            client.hset(key, mapping=value)
-        elif kind == "list":
-            client.rpush(key, *value)
-        else:
-            client.set(key, value)
+        _WRITERS[kind](client, key, value)
         if expires:
             client.expire(key, 31536000)
+
+
+_WRITERS = {
+    "stream": lambda client, key, value: [client.xadd(key, entry, id=entry_id) for entry_id, entry in value],
+    "set": lambda client, key, value: client.sadd(key, *value),
+    "zset": lambda client, key, value: client.zadd(key, dict(value)),
+    "hash": lambda client, key, value: client.hset(key, mapping=value),
+    "string": lambda client, key, value: client.set(key, value),
+}
 
 
 def test_a_deleted_job_leaves_nothing_but_the_mark(real_rq, redis_client):
