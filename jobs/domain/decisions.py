@@ -87,7 +87,7 @@ def _not_a_resting_failure(evidence: Evidence, judgement: Judgement) -> Decision
 
 def _by_promise(judgement: Judgement, idempotency: Idempotency) -> Decision:
     if idempotency is not Idempotency.REPEATABLE:
-        return Decision(Action.REFUSE, f"declared_{idempotency}", _PROMISES[idempotency])
+        return Decision(Action.REFUSE, *_PROMISES[idempotency])
     if not judgement.is_dead:
         return Decision(Action.WAIT, "may_still_run", _still_running(judgement.dead_after))
     code = "never_started" if judgement.finding is Finding.NEVER_STARTED else "repeatable"
@@ -117,8 +117,17 @@ _BY_FINDING = {
 }
 
 _PROMISES = {
-    Idempotency.UNDECLARED: "Nobody has declared whether this job type may be run twice, so it counts as unsafe.",
-    Idempotency.UNSAFE: "Its type is declared unsafe: running it again may act a second time.",
-    Idempotency.KEYED: "Its type is only safe while the other side remembers its key, which is not checked here yet.",
-    Idempotency.CHECKABLE: "Its type is only safe after the other side has been asked what happened.",
+    Idempotency.UNDECLARED: (
+        "undeclared",
+        "Nobody has declared whether this job type may be run twice, so it counts as unsafe.",
+    ),
+    Idempotency.UNSAFE: ("unsafe", "Its type is declared unsafe: running it again may act a second time."),
+    Idempotency.KEYED: (
+        "keyed_unchecked",
+        "Its type is only safe while the other side remembers its key, which is not checked here yet.",
+    ),
+    Idempotency.CHECKABLE: (
+        "checkable_unchecked",
+        "Its type is only safe after the other side has been asked what happened.",
+    ),
 }

@@ -49,15 +49,26 @@ def test_a_repeatable_job_is_put_back_and_the_act_is_on_record(operator, orders,
     assert entry.created_at < entry.closed_at < entry.deadline_at
 
 
-@pytest.mark.parametrize("promise", [None, "unsafe", "keyed", "checkable", "undeclared"])
-def test_any_other_promise_is_refused_on_record_and_nothing_moves(operator, orders, job_id, redis_client, promise):
+@pytest.mark.parametrize(
+    ("promise", "code"),
+    [
+        (None, "undeclared"),
+        ("undeclared", "undeclared"),
+        ("unsafe", "unsafe"),
+        ("keyed", "keyed_unchecked"),
+        ("checkable", "checkable_unchecked"),
+    ],
+)
+def test_any_other_promise_is_refused_on_record_and_nothing_moves(
+    operator, orders, job_id, redis_client, promise, code
+):
     if promise:
         JobType.objects.create(path="fx.boom", idempotency=promise)
     before = snapshot(redis_client)
     outcome = retry_job(wish(operator, orders, job_id))
     entry = AuditEntry.objects.get()
     assert (outcome.status, entry.status) == ("refused", "refused")
-    assert entry.decision_code == f"declared_{promise or 'undeclared'}"
+    assert entry.decision_code == code
     assert snapshot(redis_client) == before
 
 

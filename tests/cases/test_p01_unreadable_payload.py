@@ -94,7 +94,7 @@ def test_p01_retry_of_a_type_that_nobody_declared_is_refused_with_the_reason(bro
     answer = refused_retry(browser, redis_client, job_id)
     assert answer.status_code == 409
     assert "Nobody has declared whether this job type may be run twice" in Page(answer).text
-    assert AuditEntry.objects.get().decision_code == "declared_undeclared"
+    assert AuditEntry.objects.get().decision_code == "undeclared"
 
 
 def test_p01_retry_of_a_function_that_is_gone_is_warned_about(browser, redis_client):
