@@ -54,7 +54,7 @@
     const text = stale.dataset[reason].replace("%(time)s", document.querySelector("[data-as-of]")?.textContent ?? "");
     if (stale.firstChild?.firstChild?.data === text) return;
     const notice = document.createElement("p");
-    notice.className = "notice notice--warning messages";
+    notice.className = "notice notice--warning";
     notice.append(text);
     if (isSignedOut) notice.append(" ", signInLink());
     stale.replaceChildren(notice);

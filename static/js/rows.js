@@ -52,7 +52,7 @@
 
   function showButton(text) {
     const button = document.createElement("button");
-    Object.assign(button, { type: "button", className: "btn btn--small", textContent: text });
+    Object.assign(button, { type: "button", className: "btn", textContent: text });
     button.dataset.showRows = "";
     return button;
   }
