@@ -60,7 +60,7 @@ def read_exc_string(value: bytes | str | None, *, max_bytes: int) -> Excerpt:
     decode = codecs.getincrementaldecoder("utf-8")("replace").decode
     seen, damaged = 0, False
     try:
-        for piece in _stream(packed) if packed else ():
+        for piece in _stream(packed) if value else ():
             keeper.add(decode(piece))
             seen += len(piece)
             if seen > MAX_TOTAL:

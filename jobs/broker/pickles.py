@@ -56,8 +56,9 @@ def call_so_far(walk: Walk) -> CallParts | None:
         return CallParts(function, None, _finished(inner or []), [])
     if not isinstance(rest[0], tuple):
         return CallParts(function, None, _finished(rest), [])
-    if len(rest) == 2 and isinstance(rest[1], Pairs):
-        return CallParts(function, None, list(rest[0]), rest[1].items + _finished_pairs(inner or []))
+    if len(rest) > 1 and isinstance(rest[1], Pairs):
+        waiting = inner if len(rest) == 2 and inner else []
+        return CallParts(function, None, list(rest[0]), rest[1].items + _finished_pairs(waiting))
     return CallParts(function, None, [], [])
 
 

@@ -15,14 +15,12 @@ FUNCTION_LIMIT = 500
 def to_call(parts: CallParts, *, complete: bool) -> Call:
     """The call as plain data; ``complete`` says whether everything stored had been read so far."""
     pruner = Pruner()
-    args = tuple(pruner.plain(value) for value in parts.args)
-    kwargs = pruner.plain(Pairs(parts.kwargs))
-    bound = None
-    if parts.instance:
-        bound = _kind(pruner.plain(parts.instance, keep=True))
     function = pruner.plain(parts.function)
     if isinstance(function, bytes):
         function = function.decode("utf-8", "replace")
+    args = tuple(pruner.plain(value) for value in parts.args)
+    kwargs = pruner.mapping(parts.kwargs)
+    bound = _kind(pruner.plain(parts.instance, keep=True)) if parts.instance else None
     return Call(
         function=printable(function, FUNCTION_LIMIT) if isinstance(function, str) else None,
         args=args,
@@ -50,6 +48,16 @@ class Pruner:
             self.unshown.append(made)
         return made
 
+    def mapping(self, items: list[tuple[Any, Any]], depth: int = 0) -> dict[Any, Any]:
+        """A dict of these items, as many as there is room for."""
+        made: dict[Any, Any] = {}
+        for key_symbol, item in self._some(items):
+            key = self._as_key(key_symbol, depth)
+            if key in made:  # written twice: the last one counts, the earlier one is masked all the same
+                self.unshown.append(made[key])
+            made[key] = self._plain(item, depth)
+        return made
+
     def _plain(self, value: Any, depth: int) -> Any:
         self.left -= 1
         if isinstance(value, str):
@@ -73,7 +81,7 @@ class Pruner:
         if isinstance(value, Thing):
             return self._thing(value, depth)
         if isinstance(value, Pairs):
-            return self._dict(value, depth)
+            return self.mapping(value.items, depth)
         if isinstance(value, Members):
             members = {self._as_key(item, depth) for item in self._some(value.items)}
             return frozenset(members) if value.frozen else members
@@ -86,15 +94,6 @@ class Pruner:
             return items
         self.complete = False
         return items[: max(0, self.left)]
-
-    def _dict(self, value: Pairs, depth: int) -> dict[Any, Any]:
-        made: dict[Any, Any] = {}
-        for key_symbol, item in self._some(value.items):
-            key = self._as_key(key_symbol, depth)
-            if key in made:  # written twice: the last one counts, the earlier one is masked all the same
-                self.unshown.append(made[key])
-            made[key] = self._plain(item, depth)
-        return made
 
     def _as_key(self, symbol: Any, depth: int) -> Any:
         """A scalar as it is; anything else under a made-up name, since hashing what a stranger wrote can be made slow

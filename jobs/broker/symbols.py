@@ -63,7 +63,7 @@ class Members:
         self.items, self.frozen = items, frozen
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)  # what it holds may be endless when written out
 class CallParts:
     """The four parts of a stored call as symbols, the last two as far as they were read."""
 

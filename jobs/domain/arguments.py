@@ -18,6 +18,9 @@ from jobs.domain.redaction import scrub
 
 MAX_SHOWN = 200
 MAX_NAME = 60
+MAX_ARGUMENTS = 100
+QUOTED_VALUES = 2_000
+"""Values that are also looked for as URLs spell them; working that out for all of a huge list takes seconds."""
 ID_NAME = re.compile(r"(?:.*_(?:id|uuid)|pk)", re.IGNORECASE)
 NAME_OF_SECRET = re.compile(
     r"session|token|secret|passw|pwd|cookie|auth|credential|api_?key|access_?key", re.IGNORECASE
@@ -46,15 +49,19 @@ class Argument:
 
 
 def shown_arguments(call: Call, id_parameters: Sequence[str] = ()) -> tuple[Argument, ...]:
-    """All arguments of ``call``, positional ones first; ``id_parameters`` are the declared names ("order_id", "#1").
+    """The arguments of ``call`` (at most 100), positional ones first; ``id_parameters`` are the declared names ("order_id", "#1").
 
     A declaration shows scalars of up to 200 characters. A declared keyword name does not reach an argument that was
     passed by position, because the function's signature is not known here; declare "#1" for that.
     """
-    return tuple(
+    judged = _judged(call, id_parameters)
+    made = [
         Argument(_name(key), _one_line(value) if is_shown else None, *_kind_and_size(value))
-        for key, value, is_shown in _judged(call, id_parameters)
-    )
+        for key, value, is_shown in judged[:MAX_ARGUMENTS]
+    ]
+    if len(judged) > MAX_ARGUMENTS:
+        made.append(Argument("more", None, f"{len(judged) - MAX_ARGUMENTS:,} further arguments", ""))
+    return tuple(made)
 
 
 def hidden_values(call: Call, id_parameters: Sequence[str] = ()) -> HiddenValues:
@@ -68,9 +75,9 @@ def hidden_values(call: Call, id_parameters: Sequence[str] = ()) -> HiddenValues
     hidden = [value for _, value, is_shown in judged if not is_shown]
     texts = {
         spelling
-        for leaf in leaves((*hidden, *call.unshown))
+        for number, leaf in enumerate(leaves((*hidden, *call.unshown)))
         if _as_text(leaf) not in shown
-        for spelling in spellings(leaf)
+        for spelling in spellings(leaf, in_urls=number < QUOTED_VALUES)
     }
     return HiddenValues(sorted(texts, key=lambda text: (-len(text), text)))
 

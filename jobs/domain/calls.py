@@ -39,8 +39,8 @@ class Call:
 
     function: str | None
     """Dotted path of the function, or the bare name of a method when ``bound`` is set; None when it is no text."""
-    args: tuple[Any, ...]
-    kwargs: Mapping[str, Any]
+    args: tuple[Any, ...] = field(repr=False)  # so that no log and no error page repeats them
+    kwargs: Mapping[str, Any] = field(repr=False)
     complete: bool
     """False when something was left unread: the payload was cut, too deep or had too many values. What was not read
     cannot be masked in an exception text either."""

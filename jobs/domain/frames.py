@@ -15,8 +15,8 @@ FRAME = re.compile(r'  File "(?P<file>[^\n]*?)", line (?P<line>[^,\n]{1,40})(?:,
 REPEATED = re.compile(r"  \[Previous line repeated (\d{1,9}) more times?\]")
 CARETS = re.compile(r"[ ^~]+")
 LIBRARY = re.compile(
-    r"[/\\](?:site|dist)-packages[/\\]|[/\\]lib(?:64)?[/\\]python\d(?:\.\d+)?[/\\]"
-    r"|^<(?:frozen|attrs generated|__array_function__)|[/\\]python\d+\.zip[/\\]|^[A-Za-z]:\\.*\\Python\d+\\Lib\\",
+    r"[/\\](?:site|dist)-packages[/\\]|[/\\]lib(?:64)?[/\\]python\d(?:\.\d+t?)?[/\\]"
+    r"|^<(?:frozen|attrs generated|__array_function__)|[/\\]python\d+\.zip[/\\]|[/\\]Python\d+[/\\]Lib[/\\]",
     re.IGNORECASE,
 )
 
@@ -71,20 +71,23 @@ class FrameCollector:
 
     def takes(self, line: str) -> bool:
         """Take a line that belongs to the frames; False for the line that names the exception."""
-        match = FRAME.fullmatch(line)
+        if not line.startswith("  "):
+            return not line or self._takes_gap(line) or line.isspace()
+        match = FRAME.fullmatch(line) if line.startswith("  File ") else None
+        repeated = REPEATED.fullmatch(line) if line.startswith("  [") else None
         if match:
             self._add(match)
-            return True
-        if GAP_LINE.fullmatch(line):
-            self.gap = line.strip("[…] ")
-            return True
-        repeated = REPEATED.fullmatch(line)
-        if repeated:
+        elif repeated:
             self._change_newest(repeated=int(repeated[1]))
-            return True
-        if line.startswith("  "):
+        else:
             self._add_code(line)
-        return line.startswith("  ") or not line.strip()
+        return True
+
+    def _takes_gap(self, line: str) -> bool:
+        if not GAP_LINE.fullmatch(line):
+            return False
+        self.gap = line.strip("[…] ")
+        return True
 
     def kept(self) -> tuple[Frame, ...]:
         """The frames that are kept, the raising one marked."""
@@ -116,12 +119,11 @@ class FrameCollector:
         self.last.append(frame)
 
     def _add_code(self, line: str) -> None:
-        code = line.strip()
-        if not code or CARETS.fullmatch(code):
+        newest = None if self.gap else self._newest()  # behind a gap it may be part of a message
+        if newest is None or len(newest.code) >= CODE_LIMIT or CARETS.fullmatch(line):
             return
-        newest = self._newest()
-        if newest is not None and len(newest.code) < CODE_LIMIT:
-            self._change_newest(code=(f"{newest.code}\n{code}" if newest.code else code)[:CODE_LIMIT])
+        code = line[:CODE_LIMIT].strip()
+        self._change_newest(code=(f"{newest.code}\n{code}" if newest.code else code)[:CODE_LIMIT])
 
     def _newest(self) -> Frame | None:
         return self.last[-1] if self.last else self.first[-1] if self.first else None

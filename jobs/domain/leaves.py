@@ -17,6 +17,10 @@ QUOTED_LIMIT = 4096
 """Longer values are not looked for in their URL-quoted form; no URL is that long."""
 LINE = 12
 """Characters from which a line of a longer text counts as a value of its own."""
+SAFE = re.compile(r"[A-Za-z0-9_.~-]*")
+"""Text that is spelled alike everywhere."""
+UNESCAPED = re.compile(r"[ !#-&(-\[\]-~]*")
+"""ASCII without quotes, backslashes and line breaks: the same in repr() and JSON."""
 WORD_KEY = re.compile(r"[A-Za-z]+(?:[_-][A-Za-z]+){0,7}")
 TEMPLATE = (
     'Traceback (most recent call last):\n  File "", line , in \n'
@@ -46,35 +50,36 @@ def is_field_name(key: Any) -> bool:
     return isinstance(key, str) and len(key) <= 40 and WORD_KEY.fullmatch(key) is not None
 
 
-def spellings(leaf: Any) -> Iterator[str]:
+def spellings(leaf: Any, *, in_urls: bool = True) -> Iterator[str]:
     """How ``leaf`` may be written in an exception text; only spellings long enough to be told from other text."""
-    if isinstance(leaf, str) and leaf.isalnum() and leaf.isascii():
-        candidates: Iterator[str] = iter((str(leaf),))
+    if isinstance(leaf, str) and not isinstance(leaf, WellKnown) and SAFE.fullmatch(leaf):
+        candidates: Iterator[str] = iter((leaf,))
     else:
-        candidates = _all_spellings(leaf)
+        candidates = _all_spellings(leaf, in_urls=in_urls)
     return (text for text in candidates if len(text) >= SHORTEST and text not in TEMPLATE)
 
 
-def _all_spellings(leaf: Any) -> Iterator[str]:
+def _all_spellings(leaf: Any, *, in_urls: bool) -> Iterator[str]:
     if isinstance(leaf, bytes):
         yield repr(leaf)[2:-1]
-        yield from _of_text(leaf.decode("utf-8", "replace"))
-        yield from _of_text(leaf.decode("latin-1"))
+        yield from _of_text(leaf.decode("utf-8", "replace"), in_urls=in_urls)
+        yield from _of_text(leaf.decode("latin-1"), in_urls=in_urls)
     elif isinstance(leaf, WellKnown):
-        yield from _of_text(str(leaf))
+        yield from _of_text(str(leaf), in_urls=in_urls)
         yield from _of_moment(leaf)
     elif isinstance(leaf, str):
-        yield from _of_text(leaf)
+        yield from _of_text(leaf, in_urls=in_urls)
     else:
         yield repr(leaf)
 
 
-def _of_text(text: str) -> Iterator[str]:
+def _of_text(text: str, *, in_urls: bool) -> Iterator[str]:
     yield text
-    yield repr(text)[1:-1]
-    yield json.dumps(text)[1:-1]
-    yield json.dumps(text, ensure_ascii=False)[1:-1]
-    if len(text) <= QUOTED_LIMIT:
+    if not UNESCAPED.fullmatch(text):
+        yield repr(text)[1:-1]
+        yield json.dumps(text)[1:-1]
+        yield json.dumps(text, ensure_ascii=False)[1:-1]
+    if in_urls and len(text) <= QUOTED_LIMIT:
         yield quote(text)
         yield quote(text, safe="")
         yield quote_plus(text)

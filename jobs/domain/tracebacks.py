@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from jobs.domain.frames import Frame, FrameCollector
 from jobs.domain.redaction import safe_text
@@ -18,14 +18,16 @@ __all__ = ["Frame", "RaisedException", "Traceback", "error_line", "has_user_fram
 
 UNMASKABLE = "[hidden: the arguments of this job cannot be read, so they cannot be masked here]"
 TOO_LONG = "(too long to be shown in one line)"
+FIRST, LAST = 5, 20
+"""Exceptions kept at either end of a longer chain."""
 FIRST_LINES = 4096
 """Characters of a message that are looked at for its first line; more than one line, since a secret may span lines."""
 
 HEADER = "Traceback (most recent call last):"
 GROUP_HEADER = "  + Exception Group Traceback (most recent call last):"
 NEXT_EXCEPTION = re.compile(
-    r"\n*\n(?:(?P<cause>The above exception was the direct cause of the following exception)"
-    r"|During handling of the above exception, another exception occurred):\n\n*"
+    r"\n(?:(?P<cause>The above exception was the direct cause of the following exception)"
+    r"|During handling of the above exception, another exception occurred):\n{1,2}"
     r"(?=Traceback \(most recent call last\):)"
 )
 RAISED = re.compile(r"(?P<kind>[A-Za-z_][\w.<>]{0,199})(?::(?: (?P<message>.*))?)?")
@@ -54,6 +56,8 @@ class RaisedException:
     """Whether any frame, also one left out, is outside the libraries."""
     is_cut: bool = False
     """The text was shortened just here: ``message`` begins somewhere, and ``kind`` is not known."""
+    left_out_before: int = 0
+    """How many exceptions between the one before and this one are not given, of a very long chain."""
 
 
 @dataclass(frozen=True)
@@ -64,14 +68,7 @@ class Traceback:
 
 def parse_traceback(text: str) -> Traceback:
     """What ``text`` says. A text that is no traceback gives one exception without kind, with the text as message."""
-    whole = _without_group_margin(text) if GROUP_HEADER in text else text
-    exceptions: list[RaisedException] = []
-    relation, position = "", 0
-    for link in NEXT_EXCEPTION.finditer(whole):
-        exceptions += _exceptions(whole[position : link.start()], relation)
-        relation, position = ("cause" if link["cause"] else "context"), link.end()
-    exceptions += _exceptions(whole[position:], relation)
-    return Traceback(tuple(exceptions) or (RaisedException("", ""),))
+    return Traceback(tuple(_ends(list(_chain(text)))) or (RaisedException("", ""),))
 
 
 def error_line(text: str, *, limit: int = 200, hidden: Sequence[str] = ()) -> str:
@@ -90,7 +87,7 @@ def error_line(text: str, *, limit: int = 200, hidden: Sequence[str] = ()) -> st
 
 def has_user_frames(text: str) -> bool:
     """Whether code outside the libraries was running when any of the exceptions was raised."""
-    return any(raised.has_user_frames for raised in parse_traceback(text).exceptions)
+    return any(raised.has_user_frames for raised in _chain(text))
 
 
 def without_messages(text: str) -> str:
@@ -99,6 +96,22 @@ def without_messages(text: str) -> str:
     What RQ itself writes about a job (killed, stopped, abandoned, timed out) is kept: it has no arguments in it.
     """
     return "".join(_printed(raised) for raised in parse_traceback(text).exceptions)
+
+
+def _chain(text: str) -> Iterator[RaisedException]:
+    whole = _without_group_margin(text) if GROUP_HEADER in text else text
+    relation, position = "", 0
+    for link in NEXT_EXCEPTION.finditer(whole):
+        yield from _exceptions(whole[position : link.start()], relation)
+        relation, position = ("cause" if link["cause"] else "context"), link.end()
+    yield from _exceptions(whole[position:], relation)
+
+
+def _ends(exceptions: list[RaisedException]) -> list[RaisedException]:
+    left_out = len(exceptions) - FIRST - LAST
+    if left_out <= 0:
+        return exceptions
+    return [*exceptions[:FIRST], replace(exceptions[-LAST], left_out_before=left_out), *exceptions[1 - LAST :]]
 
 
 def _exceptions(block: str, relation: str) -> Iterator[RaisedException]:
