@@ -11,6 +11,9 @@ from django.db.models import QuerySet
 
 from jobs.models import AuditEntry
 
+MAX_TEXT = 2000
+"""Characters of a reason or an outcome that are kept."""
+
 
 def open_entry(*, actor: User, verb: str, subject: str, now: datetime, **details: Any) -> AuditEntry:
     """Write and commit the intent to act. Raises RuntimeError inside a transaction, which could still undo it.
@@ -74,4 +77,12 @@ def entries_about(verb: str, subject: str, *, limit: int = 50) -> QuerySet[Audit
 
 
 def _create(*, actor: User, **details: Any) -> AuditEntry:
-    return AuditEntry.objects.create(actor=actor, actor_name=actor.get_username(), **details)
+    fitting = {name: _fitting(name, value) for name, value in details.items()}
+    return AuditEntry.objects.create(actor=actor, actor_name=actor.get_username(), **fitting)
+
+
+def _fitting(name: str, value: Any) -> Any:
+    """Text as the column takes it: what people send may be longer, or hold a NUL, which PostgreSQL refuses."""
+    if not isinstance(value, str):
+        return value
+    return value.replace("\0", "")[: getattr(AuditEntry._meta.get_field(name), "max_length", None) or MAX_TEXT]

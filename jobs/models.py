@@ -51,7 +51,9 @@ class JobType(models.Model):
         null=True, blank=True, help_text=_("How long the outside service recognises a repeated key (keyed only).")
     )
     id_parameters = models.JSONField(
-        default=list, blank=True, help_text=_("Arguments that are ids: a keyword's name, or #1 for the first positional.")
+        default=list,
+        blank=True,
+        help_text=_("Arguments that are ids: a keyword's name, or #1 for the first positional."),
     )
     declared_by = models.ForeignKey(settings.AUTH_USER_MODEL, null=True, on_delete=models.SET_NULL, related_name="+")
     declared_at = models.DateTimeField(auto_now=True)

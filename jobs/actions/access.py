@@ -13,6 +13,7 @@ from django.contrib.contenttypes.models import ContentType
 from django.core.exceptions import PermissionDenied
 from django.db import transaction
 from django.db.models import Model
+from django.http import Http404
 from django.utils.translation import gettext as _
 from guardian.models import GroupObjectPermission, UserObjectPermission
 
@@ -67,6 +68,16 @@ def take(
         return ()
     with transaction.atomic():
         return _change(actor, TAKE, queue, holder, unwanted, _remove, now)
+
+
+def require_manager(actor: User, verb: str, connection: str, name: str, now: datetime) -> None:
+    """Nothing for who may manage access. Raises Http404 for others, and has it on record that they tried."""
+    try:
+        require_wide(actor, Permission.MANAGE_ACCESS)
+    except Http404:
+        about = {"subject": "access", "connection": connection, "queue": name}
+        ledger.record_refusal(actor=actor, verb=verb, outcome=_("No right to do this."), now=now, **about)
+        raise
 
 
 def _find(actor: User, connection: str, name: str) -> Queue:

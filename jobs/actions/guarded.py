@@ -22,7 +22,7 @@ from jobs.broker.errors import BrokerUnavailable
 from jobs.broker.records import JobDetail
 from jobs.domain.decisions import Decision
 from jobs.judging import function_path
-from jobs.models import NAME_LENGTH, Queue
+from jobs.models import Queue
 from jobs.permissions import Permission, require
 
 DEADLINE = timedelta(seconds=3)
@@ -131,11 +131,11 @@ def _about(act: Act, wish: Wish, detail: JobDetail | None = None) -> dict[str, A
     return {
         "actor": wish.actor,
         "verb": act.verb,
-        "subject": wish.job_id[:NAME_LENGTH],
+        "subject": wish.job_id,
         "connection": wish.queue.connection,
         "queue": wish.queue.name,
-        "job_type": (path or "")[:NAME_LENGTH],
-        "seen": wish.seen[:128],
-        "reason": wish.reason[:2000],
+        "job_type": path or "",
+        "seen": wish.seen,
+        "reason": wish.reason,
         "now": wish.now,
     }

@@ -30,17 +30,18 @@ def access_page(request: SignedInRequest) -> HttpResponse:
 @act
 def give(request: SignedInRequest) -> HttpResponse:
     """POST /access/give/"""
-    return _change(request, actions.give, _("Given to %(who)s in %(queue)s: %(rights)s."))
+    return _change(request, actions.GIVE, actions.give, _("Given to %(who)s in %(queue)s: %(rights)s."))
 
 
 @act
 def take(request: SignedInRequest) -> HttpResponse:
     """POST /access/take/"""
-    return _change(request, actions.take, _("Taken from %(who)s in %(queue)s: %(rights)s."))
+    return _change(request, actions.TAKE, actions.take, _("Taken from %(who)s in %(queue)s: %(rights)s."))
 
 
-def _change(request: SignedInRequest, change: Callable[..., actions.Changed], sentence: str) -> HttpResponse:
-    require_wide(request.user, Permission.MANAGE_ACCESS)
+def _change(request: SignedInRequest, verb: str, change: Callable[..., actions.Changed], sentence: str) -> HttpResponse:
+    asked = request.POST.get("connection", ""), request.POST.get("queue", "")
+    actions.require_manager(request.user, verb, *asked, timezone.now())
     form = GrantForm(request.POST)
     holder = actions.find_holder(form.cleaned_data["holder"]) if form.is_valid() else None
     if holder is None:

@@ -43,6 +43,13 @@ def test_the_name_stays_when_the_account_goes(operator, now):
     assert (entry.actor, entry.actor_name) == (None, "otto")
 
 
+def test_what_is_too_long_or_holds_a_nul_is_kept_as_far_as_it_fits(operator, now):
+    entry = ledger.record_refusal(
+        actor=operator, verb="retry_job", subject="x" * 600, reason="a\0b" + "y" * 5000, outcome="No.", now=now
+    )
+    assert (len(entry.subject), len(entry.reason), entry.reason[:3]) == (512, 2000, "aby")
+
+
 def test_a_jobs_entries_are_its_own_and_newest_first(operator, now):
     for minutes, subject, queue in ((1, "a", "orders"), (2, "a", "orders"), (3, "b", "orders"), (4, "a", "payroll")):
         ledger.record_change(

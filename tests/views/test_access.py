@@ -41,6 +41,13 @@ def test_to_who_may_not_manage_access_the_pages_do_not_exist(request, sign_in, p
     assert not get_group_perms(operators, Queue.objects.first() or Queue(pk=1))
 
 
+@pytest.mark.parametrize(("path", "verb"), [("/access/give/", "grant_access"), ("/access/take/", "revoke_access")])
+def test_who_tries_to_give_or_take_without_the_right_is_on_record(sign_in, operator, operators, path, verb):
+    sign_in(operator).post(path, form(f"group:{operators.pk}", "view_queue"))
+    entry = AuditEntry.objects.get()
+    assert (entry.actor_name, entry.verb, entry.status, entry.queue) == ("otto", verb, "refused", "orders")
+
+
 @pytest.mark.parametrize("path", ["/access/give/", "/access/take/"])
 @pytest.mark.parametrize("method", ["get", "head", "put", "delete"])
 def test_giving_and_taking_take_a_post(sign_in, superuser, path, method):
