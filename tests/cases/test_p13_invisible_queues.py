@@ -1,0 +1,211 @@
+"""P13: leaks about queues that one may not see. Every address of the dashboard is walked, by whatever leads there."""
+
+from __future__ import annotations
+
+import re
+from itertools import product
+
+import pytest
+from django.test import Client
+from django.urls import reverse
+
+from jobs.broker.cursors import Cursor
+from jobs.broker.keys import STATES
+from jobs.models import AuditEntry, JobType
+from jobs.urls import urlpatterns
+from tests.support.keyspace import snapshot
+from tests.support.pages import Page, at, without_tokens
+from tests.support.real_rq import wait_until
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+GHOSTS = 7776
+HIDDEN = re.compile(r"payroll|pay-\d|pay-ghost|canary|salary|(?<!\d)777[678](?!\d)")
+"""Names, ids, function and counts of payroll; the last of these is a sum with what vera sees."""
+CHOICES = {
+    "connection": ["default", "nowhere"],
+    "queue": ["orders", "payroll", "no-such-queue"],
+    "job_id": ["dep-1", "pay-1", "pay-2", "no-such-job"],
+    "state": STATES,
+    "path": ["fx.ok", "fx_salary.CANARY_run", "no.such.path"],
+}
+QUERIES = ["", "?queue=orders", "?queue=payroll", "?connection=default", "?connection=nowhere", "?q=CANARY", "?q=pay"]
+OPEN = {at("login"), at("healthz"), at("logout")}
+HEADERS = [{}, {"hx-request": "true"}]
+
+
+@pytest.fixture
+def rq_version():
+    return "3.0"
+
+
+@pytest.fixture
+def rights(real_rq, redis_client, orders, payroll):
+    """One failed, one running, one scheduled and many only listed in payroll; one in orders waits for payroll."""
+    real_rq.enqueue("fx_salary.CANARY_run", 1, queue="payroll", job_id="pay-1")
+    real_rq.burst("payroll")
+    real_rq.enqueue("fx.ok", 1, job_id="dep-1", depends_on="pay-1")
+    real_rq.enqueue("fx_salary.CANARY_run", 1, queue="payroll", job_id="pay-3", seconds=3600)
+    ghosts = [f"pay-ghost-{number}" for number in range(GHOSTS)]
+    for state in ("failed", "finished", "scheduled", "deferred", "canceled"):
+        redis_client.zadd(f"rq:{state}:payroll", dict.fromkeys(ghosts, 9e9))
+    redis_client.zadd("rq:failed:payroll", {"pay-1": 9.9e9})
+    redis_client.zadd("rq:failed:orders", {"half-1": 9999999999})
+    redis_client.hset("rq:job:half-1", "status", "failed")
+    worker = real_rq.start("orders", "payroll", name="both")
+    real_rq.enqueue("fx.slow", 1, 60, queue="payroll", job_id="pay-2")
+    worker.wait_for_horse()
+    redis_client.rpush("rq:queue:payroll", *ghosts)
+    JobType.objects.create(path="fx_salary.CANARY_run", idempotency="repeatable")
+    wait_until(lambda: redis_client.zcard("rq:wip:payroll"), "payroll runs a job")
+
+
+def addresses():
+    """Every pattern of the dashboard's addresses, with every choice for what stands in it, and with queries."""
+    for pattern in urlpatterns:
+        names = list(pattern.pattern.converters)
+        for values in product(*(CHOICES[name] for name in names)):
+            address = reverse(f"jobs:{pattern.name}", kwargs=dict(zip(names, values, strict=True)))
+            yield from (address + query for query in (QUERIES if not names else [""]))
+    yield from ("/metrics", "/review/", "/audit/", "/exports/", "/operations/pay-1/", "/api/jobs/pay-1/")
+
+
+def told(answer, address):
+    """All that reaches the reader, without what he typed himself; numbers without what groups their digits."""
+    typed = address.partition("?q=")[2]
+    body = answer.content.decode().replace(f'value="{typed}"', "").replace(f">{typed}<", "><") if typed else ""
+    body = without_tokens(body or answer.content.decode())
+    return re.sub(r"(?<=\d)[,\N{NARROW NO-BREAK SPACE}](?=\d)", "", f"{answer.headers!r} {body}").lower()
+
+
+def leaks(browser, address, headers):
+    return set(HIDDEN.findall(told(browser.get(address, headers=headers), address)))
+
+
+@pytest.mark.parametrize("who", ["viewer", "lead", "outsider"])
+def test_p13_no_name_count_id_or_function_of_payroll_anywhere(rights, request, sign_in, who):
+    browser = sign_in(request.getfixturevalue(who))
+    walked = list(product(addresses(), HEADERS))
+    found = {address: words for address, headers in walked if (words := leaks(browser, address, headers))}
+    allowed = {at("job-types"), "/job-types/fx_salary.CANARY_run/"} if who == "lead" else set()
+    assert {address for address in found if address.partition("?")[0] not in allowed} == set()
+
+
+def test_p13_the_same_walk_finds_it_all_as_somebody_who_may_see_payroll(rights, pia, superuser, sign_in):
+    found = {word for address in addresses() for word in leaks(sign_in(pia), address, {})}
+    assert {"payroll", "pay-1", "pay-2", "pay-3", "pay-ghost", "canary", "7777"} <= found
+
+
+def test_p13_totals_count_only_what_one_sees(rights, viewer, superuser, sign_in):
+    page = Page(sign_in(viewer).get(at("overview")))
+    assert page.rows() == ["orders"]
+    assert "1 job has failed." in page.text and "1 queue read." in page.text
+    text = told(sign_in(superuser).get(at("failed")), "")
+    assert "7778" in text, re.findall(r"\d+ failed", text)
+
+
+def test_p13_the_choices_of_the_filter_name_only_what_one_sees(rights, viewer, sign_in):
+    page = Page(sign_in(viewer).get(at("failed")))
+    options = [one.attributes["value"] for one in page.elements if one.tag == "option"]
+    assert "orders" in options and "payroll" not in options
+
+
+def test_p13_a_worker_on_both_is_shown_without_the_other_queue_and_its_job(rights, viewer, superuser, sign_in):
+    text = Page(sign_in(viewer).get(at("workers"))).text
+    assert "both" in text and "orders" in text and "pay" not in text
+    assert "pay-2" in Page(sign_in(superuser).get(at("workers"))).text
+
+
+def test_p13_a_worker_of_payroll_alone_is_not_shown(rights, real_rq, viewer, sign_in):
+    real_rq.start("payroll", name="other-one")
+    assert "other-one" not in Page(sign_in(viewer).get(at("workers"))).text
+
+
+def test_p13_what_a_job_waits_for_is_not_named(rights, viewer, superuser, sign_in):
+    address = at("job", "orders", "dep-1")
+    text = Page(sign_in(viewer).get(address)).text
+    assert "It waits for other jobs to finish." in text and "pay-1" not in text
+    assert "pay-1" in Page(sign_in(superuser).get(address)).text
+
+
+def test_p13_a_forged_place_in_the_list_shows_nothing_more(rights, viewer, sign_in):
+    browser = sign_in(viewer)
+    cursor = Cursor(score=1e12, queue="payroll", member=b"pay-1", rank=0).encode()
+    for way in ("after", "before"):
+        for address in (at("failed"), at("queue-state", "orders", "failed")):
+            answer = browser.get(address, {way: cursor})
+            assert answer.status_code == 200
+            assert set(Page(answer).rows()) <= {"orders:half-1", "half-1"}
+
+
+@pytest.mark.parametrize("who", ["viewer", "operator", "outsider"])
+def test_p13_a_hidden_job_and_none_give_the_same_answer(rights, request, sign_in, frozen, who):
+    browser = sign_in(request.getfixturevalue(who))
+    names, queues = ["job", "job-retry", "job-delete"], ["orders", "payroll", "no-such-queue"]
+    for name, queue, ask in product(names, queues, [browser.get, browser.post]):
+        hidden, none = (same(ask(at(name, queue, job_id)), job_id) for job_id in ("pay-1", "no-such-job"))
+        assert hidden == none, (name, queue)
+        assert hidden[0] in (403, 404, 405)
+
+
+def test_p13_a_hidden_queue_and_none_give_the_same_answer(rights, viewer, sign_in, frozen):
+    browser = sign_in(viewer)
+    for address in ("/queues/default/QUEUE/failed/", "/jobs/default/QUEUE/pay-1/", "/failed/?queue=QUEUE"):
+        hidden, none = (same(browser.get(address.replace("QUEUE", name)), name) for name in ("payroll", "nowhere"))
+        assert hidden == none and hidden[0] == 404
+
+
+def test_p13_a_search_for_it_answers_as_for_nothing(rights, viewer, sign_in, frozen):
+    browser = sign_in(viewer)
+    for word in ("pay-1", "pay-2", "CANARY", "fx_salary.CANARY_run"):
+        hidden, none = (same(browser.get(at("lookup"), {"q": one}), one) for one in (word, "no-such-job"))
+        assert hidden == none and hidden[0] == 200
+
+
+@pytest.mark.parametrize("who", ["viewer", "operator", "outsider"])
+@pytest.mark.parametrize("name", ["job-retry", "job-delete"])
+def test_p13_a_post_changes_nothing_is_a_404_and_is_on_record(rights, request, sign_in, redis_client, who, name):
+    browser, before = sign_in(request.getfixturevalue(who)), at_rest(redis_client)
+    seen = redis_client.xrevrange("rq:results:pay-1", count=1)[0][0].decode()
+    answer = browser.post(at(name, "payroll", "pay-1"), {"seen": seen})
+    assert answer.status_code == 404
+    assert at_rest(redis_client) == before
+    assert AuditEntry.objects.get().status == "refused"
+
+
+def test_p13_who_may_see_nothing_gets_a_page_that_explains(rights, outsider, sign_in):
+    browser = sign_in(outsider)
+    for name in ("overview", "failed", "queues", "workers"):
+        answer = browser.get(at(name))
+        assert answer.status_code == 200
+        page = Page(answer)
+        assert "You may see no queue yet" in page.text and "Ask somebody who manages access" in page.text
+        assert not page.rows()
+
+
+def test_p13_signed_out_there_is_the_sign_in_page_only(rights, client):
+    for address in addresses():
+        answer = client.get(address)
+        known = address.partition("?")[0] in OPEN
+        assert known or answer.status_code == 404 or answer.headers["Location"].startswith("/login/?next="), address
+        assert not leaks(client, address, {"hx-request": "true"}) or "next=" in told(answer, address)
+    assert "otto" not in Page(client.get(at("login"))).text
+
+
+def test_p13_a_wrong_name_at_the_sign_in_says_the_same_as_a_wrong_password(rights, viewer):
+    forms = [{"username": name, "password": "not this one"} for name in ("vera", "nobody")]
+    known, unknown = (Page(Client(HTTP_HOST="localhost").post(at("login"), form)).text for form in forms)
+    assert known == unknown
+
+
+def same(answer, word):
+    """An answer without the word that was asked for, in any of its spellings, and without tokens."""
+    escaped = at("lookup") + word
+    body = without_tokens(answer.content.decode()).replace(escaped, "").replace(word, "WORD")
+    return answer.status_code, body, answer.headers.get("Location", "").replace(word, "WORD")
+
+
+def at_rest(redis_client):
+    """The keyspace without what a running worker keeps writing."""
+    moving = (b"rq:worker", b"rq:wip", b"rq:execution", b"rq:job:pay-2")
+    return {key: value for key, value in snapshot(redis_client).items() if not key.startswith(moving)}
