@@ -198,8 +198,8 @@ def _aware(value: datetime) -> datetime:
 def _time(at: datetime, kind: str, distance: Distance) -> SafeString:
     relative = format_html('<span class="time__relative">{}</span>', _relative_words(distance))
     absolute = _absolute(at, has_date=distance.is_far)
-    first, second = (absolute, relative) if distance.is_far else (relative, absolute)
-    return _element(at, kind, format_html("{} · {}", first, second))
+    shape = '{1}<span class="time__aside"> · {0}</span>' if distance.is_far else "{0} · {1}"
+    return _element(at, kind, format_html(shape, relative, absolute))
 
 
 def _element(at: datetime, kind: str, content: SafeString) -> SafeString:

@@ -88,3 +88,9 @@ def test_an_outsider_is_told_why_there_is_nothing(jobs, outsider, sign_in):
     browser = sign_in(outsider)
     for address in (at("overview"), at("failed"), at("queues"), at("workers")):
         assert "You may see no queue yet" in browser.get(address).content.decode()
+
+
+@pytest.mark.parametrize(("shown", "is_said"), [("running", True), ("failed_known", False)])
+def test_a_job_that_moved_on_under_the_readers_eyes_says_so(browser, shown, is_said):
+    part = browser.get(at("job", "orders", "failed"), {"shown": shown}, headers={"HX-Request": "true"}).content.decode()
+    assert ("The job has moved on" in part) is is_said
