@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from datetime import datetime
 
+from django.utils import timezone
+
 from jobs.broker.evidence import evidence_of
 from jobs.broker.records import JobDetail
 from jobs.domain.calls import Call, Unreadable
@@ -17,7 +19,8 @@ from jobs.models import JobType
 def retry_decision(detail: JobDetail, now: datetime) -> Decision:
     """What a retry of this job would be answered now; shown beforehand, asked again at the moment of the act."""
     evidence = evidence_of(detail)
-    return decide_retry(evidence, judge(evidence, now), idempotency_of(declared_type(detail.job.call)))
+    idempotency, zone = idempotency_of(declared_type(detail.job.call)), timezone.get_current_timezone()
+    return decide_retry(evidence, judge(evidence, now), idempotency, zone=zone)
 
 
 def delete_decision(detail: JobDetail, now: datetime) -> Decision:

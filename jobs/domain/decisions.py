@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import UTC, datetime, tzinfo
 from enum import StrEnum
 
 from jobs.domain.evidence import Evidence
 from jobs.domain.findings import UNKNOWN_RESULTS, Finding, Judgement
 from jobs.domain.idempotency import Idempotency
+from jobs.domain.times import moment
 
 RETRYABLE_STATUSES = frozenset({"failed", "stopped"})
 
@@ -37,9 +38,12 @@ class Decision:
         return self.action in (Action.RETRY, Action.DELETE)
 
 
-def decide_retry(evidence: Evidence, judgement: Judgement, idempotency: Idempotency) -> Decision:
-    """Whether the job may be put back on its queue now. First matching rule wins; doubt is never a yes."""
-    return _standing_in_the_way(evidence, judgement) or _by_promise(judgement, idempotency)
+def decide_retry(evidence: Evidence, judgement: Judgement, idempotency: Idempotency, *, zone: tzinfo = UTC) -> Decision:
+    """Whether the job may be put back on its queue now. First matching rule wins; doubt is never a yes.
+
+    A time in the sentence is said in `zone`.
+    """
+    return _standing_in_the_way(evidence, judgement) or _by_promise(judgement, idempotency, zone)
 
 
 def decide_delete(evidence: Evidence, judgement: Judgement) -> Decision:
@@ -85,20 +89,20 @@ def _not_a_resting_failure(evidence: Evidence, judgement: Judgement) -> Decision
     return None
 
 
-def _by_promise(judgement: Judgement, idempotency: Idempotency) -> Decision:
+def _by_promise(judgement: Judgement, idempotency: Idempotency, zone: tzinfo) -> Decision:
     if idempotency is not Idempotency.REPEATABLE:
         return Decision(Action.REFUSE, *_PROMISES[idempotency])
     if not judgement.is_dead:
-        return Decision(Action.WAIT, "may_still_run", _still_running(judgement.dead_after))
+        return Decision(Action.WAIT, "may_still_run", _still_running(judgement.dead_after, zone))
     code = "never_started" if judgement.finding is Finding.NEVER_STARTED else "repeatable"
     doubt = " Its last result is unknown." if judgement.finding in UNKNOWN_RESULTS else ""
     return Decision(Action.RETRY, code, f"Its type is declared repeatable: running it again does no harm.{doubt}")
 
 
-def _still_running(dead_after: datetime | None) -> str:
+def _still_running(dead_after: datetime | None, zone: tzinfo) -> str:
     if dead_after is None:
         return "Its last run may still be going on: it has no time limit, and nothing proves that it ended."
-    return f"Its last run may still be going on, at the latest until {dead_after:%Y-%m-%d %H:%M:%S} UTC."
+    return f"Its last run may still be going on, at the latest until {moment(dead_after, zone)}."
 
 
 _NOT_FAILED = ("not_failed", "It is not a failed job.")

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime
+from datetime import UTC, datetime, tzinfo
 
 from jobs.domain.findings import Finding
+from jobs.domain.times import moment
 
 
 def outlook(
@@ -15,22 +16,23 @@ def outlook(
     has_scheduler: bool,
     due_at: float | None,
     expires_at: datetime | None,
+    zone: tzinfo = UTC,
 ) -> tuple[str, ...]:
-    """Sentences on what comes next. `due_at` is the scheduled registry's score in seconds since 1970."""
+    """Sentences on what comes next, with times in `zone`. `due_at` is the scheduled score in seconds since 1970."""
     sentences = [_NEXT.get(finding, "")]
     if finding in (Finding.SCHEDULED, Finding.RETRY_PENDING):
-        sentences = [_scheduled(due_at), "" if has_scheduler else _NO_SCHEDULER]
+        sentences = [_scheduled(due_at, zone), "" if has_scheduler else _NO_SCHEDULER]
     if finding in (Finding.QUEUED, Finding.DEFERRED, Finding.LEASE_EXPIRED) and not has_worker:
         sentences.append("No worker listens to its queue now.")
     if finding in (Finding.LEASE_EXPIRED, Finding.RUNNING) and retries_left:
         sentences.append(_reruns(retries_left))
     if expires_at is not None:
-        sentences.append(f"Redis keeps its data until {expires_at:%Y-%m-%d %H:%M} UTC.")
+        sentences.append(f"Redis keeps its data until {moment(expires_at, zone, has_seconds=False)}.")
     return tuple(filter(None, sentences))
 
 
-def _scheduled(due_at: float | None) -> str:
-    when = datetime.fromtimestamp(due_at, UTC).strftime("%Y-%m-%d %H:%M:%S UTC") if due_at is not None else "its time"
+def _scheduled(due_at: float | None, zone: tzinfo) -> str:
+    when = moment(datetime.fromtimestamp(due_at, UTC), zone) if due_at is not None else "its time"
     return f"RQ's scheduler puts it on its queue at {when}."
 
 

@@ -7,7 +7,7 @@ few seconds everywhere) or a clock that is ahead, and then that is what is said.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import datetime, timedelta, tzinfo
 from enum import StrEnum
 
 SLIGHT = timedelta(seconds=5)
@@ -48,6 +48,20 @@ class Distance:
     parts: tuple[Part, ...] = ()
     is_far: bool = False
     """More than a day away: the date leads."""
+
+
+def moment(at: datetime, zone: tzinfo, *, has_seconds: bool = True) -> str:
+    """A time within a sentence: date and time of day in this zone, with its name."""
+    shown = at.astimezone(zone)
+    return (
+        f"{shown:%Y-%m-%d %H:%M:%S} {zone_name(shown)}" if has_seconds else f"{shown:%Y-%m-%d %H:%M} {zone_name(shown)}"
+    )
+
+
+def zone_name(at: datetime) -> str:
+    """The zone's abbreviation at that moment (CET is not CEST); zones without one are known by their offset."""
+    name = at.tzname() or ""
+    return f"UTC{name}" if name.startswith(("+", "-")) else name
 
 
 def split_duration(duration: timedelta) -> tuple[Part, ...]:

@@ -9,6 +9,7 @@ from typing import Any
 
 from django.contrib.auth.models import User
 from django.db.models import QuerySet
+from django.utils import timezone
 
 from jobs import ledger
 from jobs.broker.details import read_job
@@ -161,6 +162,7 @@ def _surroundings(detail: JobDetail) -> dict[str, Any]:
         "has_scheduler": detail.queue_has_scheduler,
         "due_at": detail.scores.get("scheduled"),
         "expires_at": detail.expires_at,
+        "zone": timezone.get_current_timezone(),
     }
 
 
