@@ -41,8 +41,9 @@ def call_so_far(walk: Walk) -> CallParts | None:
     """The leading parts of a call whose program was not followed to its end; None when not even a function is known.
 
     The stack shows the call in the making: its four items stand above the first mark, the arguments above the second
-    one when they are more than three. A call whose *first argument* is itself a tuple looks the same while that tuple
-    is being made, and its leading items are then taken for arguments; the stream alone cannot tell.
+    one when they are more than three. A tuple that was still being made cannot be told from its items lying there, so
+    of an argument that is a tuple, and in which the data ended, the leading items are taken for arguments. Lists, dicts
+    and objects can be told.
     """
     frames = walk.open_frames()
     items = frames[1] if len(frames) > 1 else []

@@ -49,8 +49,9 @@ class Argument:
 
 
 def shown_arguments(call: Call, id_parameters: Sequence[str] = ()) -> tuple[Argument, ...]:
-    """The arguments of ``call`` (at most 100), positional ones first; ``id_parameters`` are the declared names ("order_id", "#1").
+    """The arguments of ``call`` (at most 100), positional ones first.
 
+    ``id_parameters`` are the declared names ("order_id", or "#1" for the first positional one).
     A declaration shows scalars of up to 200 characters. A declared keyword name does not reach an argument that was
     passed by position, because the function's signature is not known here; declare "#1" for that.
     """

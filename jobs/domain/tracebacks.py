@@ -10,6 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import lru_cache
 
 from jobs.domain.frames import Frame, FrameCollector
 from jobs.domain.redaction import safe_text
@@ -66,6 +67,7 @@ class Traceback:
     """Oldest first; the last one is the one that ended the job. Never empty."""
 
 
+@lru_cache(maxsize=4)  # a row's text is read for its finding, then for its line
 def parse_traceback(text: str) -> Traceback:
     """What ``text`` says. A text that is no traceback gives one exception without kind, with the text as message."""
     return Traceback(tuple(_ends(list(_chain(text)))) or (RaisedException("", ""),))

@@ -219,7 +219,7 @@ def test_when_not_even_the_function_fits_that_is_said():
 
 @pytest.mark.parametrize("protocol", PROTOCOLS)
 def test_a_cut_at_any_place_never_invents_an_argument(protocol):
-    args, kwargs = (7, "text", [1, 2], UUID, 2.5), {"order_id": 9, "more": (1, 2)}
+    args, kwargs = (7, "text", [1, 2], UUID, 2.5), {"order_id": 9, "more": [1, {"pk": 2}], "last": "x"}
     whole = call_with(*args, protocol=protocol, **kwargs)
     cuts = [read_call(stored("fx.boom", None, args, kwargs, protocol=protocol), max_bytes=cut) for cut in range(1, 300)]
     for made in (made for made in cuts if isinstance(made, Call)):

@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from jobs.domain.excerpts import Excerpt
-from jobs.domain.redaction import MARGIN, safe_text, scrub, shorten
+from jobs.domain.redaction import safe_text, scrub, shorten
 
 JWT = "eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiJDQU5BUlkifQ.CANARYSIGNATURE"
 PEM_LINES = "\n".join(["CANARYcanary" + "A" * 52] * 3)
