@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 from datetime import UTC, datetime, timedelta
+from functools import lru_cache
 from itertools import groupby
 
 from django import template
@@ -13,6 +14,7 @@ from django.urls import reverse
 from django.utils import timezone
 from django.utils.html import format_html, format_html_join
 from django.utils.safestring import SafeString, mark_safe
+from django.utils.translation import get_language
 from django.utils.translation import gettext as _
 
 from jobs.domain.times import Direction, Distance, Part, due_distance, past_distance, split_duration
@@ -82,7 +84,13 @@ def icon(name: str) -> SafeString:
 @register.simple_tag
 def state_badge(key: str) -> SafeString:
     """Icon, word and colour of a state."""
-    state = state_word(str(key))
+    return _state_badge(str(key), get_language())
+
+
+@lru_cache(maxsize=256)
+def _state_badge(key: str, language: str | None) -> SafeString:
+    """A list shows the same few badges a hundred times, so each is made once for a language."""
+    state = state_word(key)
     return format_html('<span class="state state--{}">{}{}</span>', state.look, icon(state.icon), _(state.word))
 
 
