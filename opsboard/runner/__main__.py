@@ -30,22 +30,18 @@ def main() -> int:
 
 
 def _run(plan: Plan, supervisor: Supervisor) -> int:
-    try:
-        with supervisor.listening():
-            try:
-                _say(greeting(plan, _start(plan, supervisor)))
-                supervisor.watch()
-            except StopAsked:
-                _say("Stopping.")
-                code = 0
-            except (ChildEnded, TimeoutError) as end:
-                _say(f"{end}; stopping everything.")
-                code = 1
-        _say("Stopped.")
-        return code
-    except BrokenPipeError:
-        # The terminal has gone; the children have been stopped all the same.
-        return 1
+    with supervisor.listening():
+        try:
+            _say(greeting(plan, _start(plan, supervisor)))
+            supervisor.watch()
+        except StopAsked:
+            _say("Stopping.")
+            code = 0
+        except (ChildEnded, TimeoutError) as end:
+            _say(f"{end}; stopping everything.")
+            code = 1
+    _say("Stopped.")
+    return code
 
 
 def _start(plan: Plan, supervisor: Supervisor) -> list[str]:
@@ -86,7 +82,11 @@ def _is_healthy(plan: Plan) -> bool:
 
 
 def _say(line: str) -> None:
-    print(line, flush=True)
+    try:
+        print(line, flush=True)
+    except OSError:
+        # The terminal has gone; what is left to do is done without words.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 if __name__ == "__main__":

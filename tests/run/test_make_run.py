@@ -151,6 +151,12 @@ def test_ctrl_c_stops_everything(bare_run):
     assert bare_run.left_over() == []
 
 
+def test_closing_the_window_stops_everything(bare_run):
+    bare_run.close_window()
+    bare_run.wait()
+    assert bare_run.left_over() == []
+
+
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP, signal.SIGINT])
 def test_a_signal_to_make_alone_leaves_nothing_behind(bare_run, number):
     bare_run.send(number)

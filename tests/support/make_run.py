@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import fcntl
 import os
 import re
+import select
 import signal
 import subprocess
+import termios
 import threading
 from pathlib import Path
 
@@ -24,16 +27,21 @@ class MakeRun:
         environ = {"OPSBOARD_VAR": str(folder), "PORT": str(free_port())} | environ
         self.folder, self.port = Path(environ["OPSBOARD_VAR"]), environ["PORT"]
         self.lines: list[str] = []
+        self._terminal, theirs = os.openpty()
+        _without_echo(theirs)
         self.process = subprocess.Popen(
             ["make", "--no-print-directory", "run"],
             cwd=ROOT,
             env=_plain_environment() | environ,
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-            text=True,
+            stdin=theirs,
+            stdout=theirs,
+            stderr=theirs,
             start_new_session=True,
+            # The terminal of that session: it gets the Ctrl-C, and the hang-up when the window is closed.
+            preexec_fn=lambda: fcntl.ioctl(0, termios.TIOCSCTTY, 0),
         )
+        os.close(theirs)
+        self._closing = threading.Event()
         self._reader = threading.Thread(target=self._read, daemon=True)
         self._reader.start()
         self._seen: dict[int, Process] = {}
@@ -74,8 +82,14 @@ class MakeRun:
         self.process.send_signal(number)
 
     def press_ctrl_c(self) -> None:
-        """What a terminal does: SIGINT to the whole process group in the foreground."""
-        os.killpg(self.process.pid, signal.SIGINT)
+        """At the keyboard, so that the terminal does what it does."""
+        os.write(self._terminal, b"\x03")
+
+    def close_window(self) -> None:
+        """The terminal goes away: a hang-up for those in the foreground, and nowhere left to print to."""
+        self._closing.set()
+        self._reader.join(10)
+        os.close(self._terminal)
 
     def wait(self) -> int:
         """Its exit code, once it has ended and said all."""
@@ -96,15 +110,29 @@ class MakeRun:
         for one in processes():
             if one.pid in self._seen:
                 end_session(one.session)
+        if not self._closing.is_set():
+            self.close_window()
 
     def _has_ended(self) -> bool:
         return self.process.poll() is not None
 
     def _read(self) -> None:
-        assert self.process.stdout
-        for line in self.process.stdout:
-            self.lines.append(line.rstrip("\n"))
-        self.process.stdout.close()
+        rest = ""
+        while not self._closing.is_set():
+            if not select.select([self._terminal], [], [], 0.1)[0]:
+                continue
+            try:
+                *lines, rest = (rest + os.read(self._terminal, 65536).decode()).split("\n")
+            except OSError:
+                # How a terminal says that nobody has it open any more.
+                return
+            self.lines += [line.rstrip("\r") for line in lines]
+
+
+def _without_echo(terminal: int) -> None:
+    attributes = termios.tcgetattr(terminal)
+    attributes[3] &= ~termios.ECHO
+    termios.tcsetattr(terminal, termios.TCSANOW, attributes)
 
 
 def _plain_environment() -> dict[str, str]:
