@@ -7,7 +7,6 @@ from dataclasses import dataclass, field
 from html.parser import HTMLParser
 from typing import Any
 
-from django.http import HttpResponse
 from django.test import Client
 from django.urls import reverse
 
@@ -36,7 +35,7 @@ class Form:
 class Page(HTMLParser):
     """A parsed page. `text` is what can be read on it, white space collapsed; attributes are not part of it."""
 
-    def __init__(self, answer: HttpResponse | str) -> None:
+    def __init__(self, answer: Any) -> None:
         super().__init__(convert_charrefs=True)
         self.elements: list[Element] = []
         self.forms: list[Form] = []
@@ -97,7 +96,7 @@ def at(name: str, *args: str, connection: str = "default") -> str:
     return reverse(f"jobs:{name}", args=(connection, *args) if args else ())
 
 
-def press(browser: Client, page: str, action: str, **typed: Any) -> HttpResponse:
+def press(browser: Client, page: str, action: str, **typed: Any) -> Any:
     """Open a page and send its form for `action`, hidden fields and all: what pressing its button does."""
     form = Page(browser.get(page)).form(action)
     assert form.method == "post"
