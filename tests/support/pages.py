@@ -15,6 +15,13 @@ _INLINE = frozenset({"a", "abbr", "b", "code", "em", "i", "mark", "span", "stron
 _EMPTY = frozenset({"area", "base", "br", "col", "embed", "hr", "img", "input", "link", "meta", "source", "wbr"})
 
 
+class Answer(Protocol):
+    """What a test client gives, as far as it is read here."""
+
+    @property
+    def content(self) -> bytes: ...
+
+
 @dataclass
 class Element:
     """One start tag, as a browser would see it."""
