@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeAlias
 
 from redis import Redis
 
@@ -16,12 +16,12 @@ class Stored(NamedTuple):
 
 
 _READERS = {
-    "string": lambda client, key: client.get(key),
-    "hash": lambda client, key: client.hgetall(key),
-    "list": lambda client, key: client.lrange(key, 0, -1),
-    "set": lambda client, key: frozenset(client.smembers(key)),
-    "zset": lambda client, key: client.zrange(key, 0, -1, withscores=True),
-    "stream": lambda client, key: client.xrange(key),
+    "string": lambda pipeline, key: pipeline.get(key),
+    "hash": lambda pipeline, key: pipeline.hgetall(key),
+    "list": lambda pipeline, key: pipeline.lrange(key, 0, -1),
+    "set": lambda pipeline, key: pipeline.smembers(key),
+    "zset": lambda pipeline, key: pipeline.zrange(key, 0, -1, withscores=True),
+    "stream": lambda pipeline, key: pipeline.xrange(key),
 }
 
 
@@ -30,10 +30,31 @@ def snapshot(client: Redis) -> dict[bytes, Stored]:
 
     Of an expiry only its presence is kept: the time left runs on by itself.
     """
-    return {key: _stored(client, key) for key in client.scan_iter(count=1000)}
+    keys = list(client.scan_iter(count=1000))
+    pipeline: Any = client.pipeline(transaction=False)
+    for key in keys:
+        pipeline.type(key).pttl(key)
+    answers = pipeline.execute()
+    kinds = [kind if isinstance(kind, str) else kind.decode() for kind in answers[::2]]
+    for key, kind in zip(keys, kinds, strict=True):
+        _READERS[kind](pipeline, key)
+    found = zip(keys, kinds, pipeline.execute(), answers[1::2], strict=True)
+    return {key: Stored(kind, value, ttl != -1) for key, kind, value, ttl in found}
 
 
-def _stored(client: Redis, key: bytes) -> Stored:
-    answer = client.type(key)
-    kind = answer if isinstance(answer, str) else answer.decode()
-    return Stored(kind, _READERS[kind](client, key), client.pttl(key) != -1)
+Dump: TypeAlias = dict[bytes, tuple[int, bytes]]
+"""Every key with what is left of its time to live (milliseconds, 0 for ever) and its value in Redis's own form."""
+
+
+def dump(client: Redis) -> Dump:
+    """What a database holds, to be put back by `load`: making jobs with real workers takes seconds, this does not."""
+    found = {key: (max(0, client.pttl(key)), client.dump(key)) for key in client.scan_iter(count=1000)}
+    return {key: (ttl, value) for key, (ttl, value) in found.items() if value is not None}
+
+
+def load(client: Redis, dumped: Dump) -> None:
+    """Put back what was dumped; times to live begin again with what was left of them then."""
+    pipeline = client.pipeline()
+    for key, (ttl, value) in dumped.items():
+        pipeline.restore(key, ttl, value, replace=True)
+    pipeline.execute()

@@ -1,0 +1,188 @@
+"""Every address of the product, asked for by everybody, in every way that a browser has."""
+
+from __future__ import annotations
+
+from itertools import product
+
+import pytest
+from django.contrib.auth.models import Group
+from guardian.models import GroupObjectPermission, UserObjectPermission
+from guardian.shortcuts import assign_perm
+
+from jobs.models import AuditEntry, JobType
+from tests.access.routes import every_address
+from tests.conftest import PASSWORD
+from tests.support.keyspace import snapshot
+from tests.support.pages import Page, at
+from tests.views.conftest import ROLES
+
+pytestmark = pytest.mark.django_db
+
+# What each gets. "read": by GET, and by HEAD. "bare": by a POST without its token. "post": by a POST with all it needs.
+# Orders is what viewer, operator and lead may see; pia may see another queue only. A lead may also declare job types
+# and give rights. To who may not see something it does not exist.
+TABLE = """
+route        way   signed_out  outsider  viewer  operator  pia  lead  superuser
+login        read         200       302     302       302  302   302        302
+login        bare         403       403     403       403  403   403        403
+login        post         302       302     302       302  302   302        302
+logout       read         405       405     405       405  405   405        405
+logout       bare         403       403     403       403  403   403        403
+logout       post         302       302     302       302  302   302        302
+healthz      read         200       200     200       200  200   200        200
+healthz      bare         403       403     403       403  403   403        403
+healthz      post         405       405     405       405  405   405        405
+overview     read         302       200     200       200  200   200        200
+overview     bare         302       403     403       403  403   403        403
+overview     post         302       405     405       405  405   405        405
+failed       read         302       200     200       200  200   200        200
+failed       bare         302       403     403       403  403   403        403
+failed       post         302       405     405       405  405   405        405
+queues       read         302       200     200       200  200   200        200
+queues       bare         302       403     403       403  403   403        403
+queues       post         302       405     405       405  405   405        405
+queue-state  read         302       404     200       200  404   200        200
+queue-state  bare         302       403     403       403  403   403        403
+queue-state  post         302       405     405       405  405   405        405
+job          read         302       404     200       200  404   200        200
+job          bare         302       403     403       403  403   403        403
+job          post         302       405     405       405  405   405        405
+job-retry    read         302       405     405       405  405   405        405
+job-retry    bare         302       403     403       403  403   403        403
+job-retry    post         302       404     403       302  404   302        302
+job-delete   read         302       404     403       200  404   200        200
+job-delete   bare         302       403     403       403  403   403        403
+job-delete   post         302       404     403       302  404   302        302
+workers      read         302       200     200       200  200   200        200
+workers      bare         302       403     403       403  403   403        403
+workers      post         302       405     405       405  405   405        405
+lookup       read         302       200     200       200  200   200        200
+lookup       bare         302       403     403       403  403   403        403
+lookup       post         302       405     405       405  405   405        405
+job-types    read         302       404     404       404  404   200        200
+job-types    bare         302       403     403       403  403   403        403
+job-types    post         302       405     405       405  405   405        405
+job-type     read         302       404     404       404  404   200        200
+job-type     bare         302       403     403       403  403   403        403
+job-type     post         302       404     404       404  404   302        302
+access       read         302       404     404       404  404   200        200
+access       bare         302       403     403       403  403   403        403
+access       post         302       405     405       405  405   405        405
+access-give  read         302       405     405       405  405   405        405
+access-give  bare         302       403     403       403  403   403        403
+access-give  post         302       404     404       404  404   302        302
+access-take  read         302       405     405       405  405   405        405
+access-take  bare         302       403     403       403  403   403        403
+access-take  post         302       404     404       404  404   302        302
+"""
+HEAD, *ROWS = [line.split() for line in TABLE.strip().splitlines()]
+ANSWERS = {
+    (route, way, who): int(status)
+    for route, way, *statuses in ROWS
+    for who, status in zip(HEAD[2:], statuses, strict=True)
+}
+ROUTES = list(dict.fromkeys(row[0] for row in ROWS))
+ACTS = {
+    "job-retry": "retry_job",
+    "job-delete": "delete_job",
+    "job-type": "declare_job_type",
+    "access-give": "grant_access",
+    "access-take": "revoke_access",
+}
+"""The addresses that change something for others, and what the record calls it."""
+PEOPLE = {"outsider": "nina", "viewer": "vera", "operator": "otto", "pia": "pia", "lead": "lena", "superuser": "root"}
+GRANTS = [UserObjectPermission, GroupObjectPermission]
+NOWHERE = "/nowhere/"
+
+
+def everybody(test):
+    """Each route, for each role."""
+    return pytest.mark.parametrize("who", ROLES)(pytest.mark.parametrize("route", ROUTES)(test))
+
+
+@pytest.fixture(autouse=True)
+def _place(shop, orders, payroll):
+    """The shop, with a job that may be retried, and a group that may see orders."""
+    JobType.objects.create(path="fx.boom", idempotency="repeatable")
+    assign_perm("view_queue", Group.objects.get(name="Viewers"), orders)
+
+
+@pytest.fixture
+def fields(shop, viewer):
+    """What each act needs to be carried out; other addresses get the fields of a retry."""
+    group = f"group:{Group.objects.get(name='Viewers').pk}"
+    place = {"connection": "default", "queue": "orders", "holder": group}
+    seen = {"seen": shop.xrevrange("rq:results:4711", count=1)[0][0].decode()}
+    return {
+        **dict.fromkeys(ROUTES, seen),
+        "login": {"username": "vera", "password": PASSWORD},
+        "job-type": {"idempotency": "unsafe"},
+        "access-give": {**place, "permission": "retry_job"},
+        "access-take": {**place, "permission": "view_queue"},
+    }
+
+
+def state(shop):
+    """Everything that an act could change."""
+    grants = [list(kind.objects.values_list("permission", "object_pk", "pk")) for kind in GRANTS]
+    types = list(JobType.objects.values_list("path", "idempotency"))
+    return snapshot(shop), grants, types, AuditEntry.objects.count()
+
+
+def token_of(browser):
+    """From the page that is open to everybody: its sign-in form, or the form that signs out."""
+    page = Page(browser.get(at("overview"), follow=True))
+    return {"csrfmiddlewaretoken": next(form.fields["csrfmiddlewaretoken"] for form in page.forms if form.fields)}
+
+
+def test_every_address_stands_in_the_table_with_every_way_and_role():
+    """A new route fails here until somebody has said who gets what."""
+    assert {route for route, _way, _who in ANSWERS} == set(every_address())
+    assert set(ANSWERS) == set(product(every_address(), ["read", "bare", "post"], ROLES))
+
+
+@everybody
+def test_looking_and_a_post_without_its_token_are_answered_as_the_table_says_and_change_nothing(
+    browser_of, shop, fields, route, who
+):
+    browser, address = browser_of(who, strict=True), every_address()[route]
+    before, session = state(shop), dict(browser.session)
+    answers = [browser.get(address), browser.head(address), browser.post(address, fields[route])]
+    read, bare = (ANSWERS[route, way, who] for way in ("read", "bare"))
+    assert [answer.status_code for answer in answers] == [read, read, bare]
+    assert read != 404 or answers[0].content == browser.get(NOWHERE).content
+    assert state(shop) == before
+    assert dict(browser.session) == session
+
+
+@everybody
+def test_a_post_with_its_token_is_answered_as_the_table_says_and_on_record(browser_of, shop, fields, route, who):
+    browser, before = browser_of(who, strict=True), state(shop)
+    answer = browser.post(every_address()[route], fields[route] | token_of(browser))
+    assert answer.status_code == ANSWERS[route, "post", who]
+    assert answer.status_code != 404 or answer.content == browser.get(NOWHERE).content
+    after, is_done = state(shop), answer.status_code == 302
+    if route not in ACTS or who == "signed_out":
+        assert after == before
+    else:
+        assert (after[:3] != before[:3]) == is_done
+        entry = AuditEntry.objects.get()
+        assert (entry.actor_name, entry.verb) == (PEOPLE[who], ACTS[route])
+        assert entry.status == ("done" if is_done else "refused")
+
+
+@pytest.mark.parametrize("who", ["outsider", "pia"])
+@pytest.mark.parametrize("route", ["queue-state", "job", "job-retry", "job-delete"])
+def test_a_hidden_queue_is_answered_like_one_that_is_not_there(browser_of, fields, route, who):
+    browser, hidden = browser_of(who), every_address()[route]
+    for ask in (browser.get, lambda address: browser.post(address, fields[route])):
+        there, nowhere = (ask(hidden.replace("orders", name)) for name in ("orders", "nowhere"))
+        assert there.status_code == nowhere.status_code in (404, 405)
+        assert there.content == nowhere.content
+        assert there.headers == nowhere.headers
+
+
+def test_who_is_signed_out_is_led_to_the_sign_in_and_back(browser_of):
+    for name in (one for one in ROUTES if ANSWERS[one, "read", "signed_out"] == 302):
+        place = browser_of("signed_out").get(every_address()[name]).headers["Location"]
+        assert place.startswith("/login/?next=%2F"), name
