@@ -2,6 +2,7 @@
 #
 #   make run     try it, or look after your own RQ (REDIS_URL=… DATABASE_URL=… make run)
 #   make test    every test; ARGS="tests/domain -k retry" chooses some, TEST_DATABASE_URL=… another database
+#   make cover   the tests again, slower, and which lines and branches they reach
 #   make check   format, lint, types, layers, templates, Django's own checks: what CI runs
 #   make lint    mend what can be mended without thinking
 #   make setup   only the set-up for development
@@ -14,7 +15,7 @@ PYTHONS := .venv/bin/python python3.14 python3.13 python3.12 python3.11 python3 
 BIN := .venv/bin
 TEMPLATES = $$(find templates jobs opsboard -name '*.html' | sort)
 
-.PHONY: run test check lint setup clean
+.PHONY: run test cover check lint setup clean
 .DEFAULT_GOAL := run
 
 run:
@@ -24,6 +25,11 @@ run:
 test:
 	$(call provide,test)
 	@exec $(BIN)/python -m pytest -n 2 --dist worksteal $(ARGS)
+
+cover:
+	$(call provide,test)
+	$(BIN)/coverage run -m pytest $(ARGS)
+	$(BIN)/coverage report
 
 check:
 	$(call provide,test)
