@@ -37,8 +37,7 @@ class MakeRun:
             stdout=theirs,
             stderr=theirs,
             start_new_session=True,
-            # The terminal of that session: it gets the Ctrl-C, and the hang-up when the window is closed.
-            preexec_fn=lambda: fcntl.ioctl(0, termios.TIOCSCTTY, 0),
+            preexec_fn=_sit_down_at_terminal,
         )
         os.close(theirs)
         self._closing = threading.Event()
@@ -127,6 +126,14 @@ class MakeRun:
                 # How a terminal says that nobody has it open any more.
                 return
             self.lines += [line.rstrip("\r") for line in lines]
+
+
+def _sit_down_at_terminal() -> None:
+    """Take the terminal for the new session: it gets the Ctrl-C, and the hang-up when the window is closed."""
+    fcntl.ioctl(0, termios.TIOCSCTTY, 0)
+    # Whoever runs the tests may ignore them, and handed that down.
+    for number in (signal.SIGHUP, signal.SIGINT):
+        signal.signal(number, signal.SIG_DFL)
 
 
 def _without_echo(terminal: int) -> None:
