@@ -14,11 +14,11 @@ def outlook(
     retries_left: int | None,
     has_worker: bool,
     has_scheduler: bool,
-    due_at: float | None,
+    due_at: datetime | None,
     expires_at: datetime | None,
     zone: tzinfo = UTC,
 ) -> tuple[str, ...]:
-    """Sentences on what comes next, with times in `zone`. `due_at` is the scheduled score in seconds since 1970."""
+    """Sentences on what comes next, with times in `zone`. `due_at` is when a scheduled job is to be queued."""
     sentences = [_NEXT.get(finding, "")]
     if finding in (Finding.SCHEDULED, Finding.RETRY_PENDING):
         sentences = [_scheduled(due_at, zone), "" if has_scheduler else _NO_SCHEDULER]
@@ -31,8 +31,8 @@ def outlook(
     return tuple(filter(None, sentences))
 
 
-def _scheduled(due_at: float | None, zone: tzinfo) -> str:
-    when = moment(datetime.fromtimestamp(due_at, UTC), zone) if due_at is not None else "its time"
+def _scheduled(due_at: datetime | None, zone: tzinfo) -> str:
+    when = moment(due_at, zone) if due_at is not None else "its time"
     return f"RQ's scheduler puts it on its queue at {when}."
 
 

@@ -14,6 +14,7 @@ from django.utils import timezone
 from jobs import ledger
 from jobs.broker.details import read_job
 from jobs.broker.evidence import evidence_of
+from jobs.broker.fields import epoch
 from jobs.broker.records import Execution, JobDetail, Relative, Result, ResultKind, Worker
 from jobs.domain.arguments import Argument
 from jobs.domain.calls import Unreadable
@@ -160,7 +161,7 @@ def _surroundings(detail: JobDetail) -> dict[str, Any]:
     return {
         "has_worker": detail.queue_has_worker,
         "has_scheduler": detail.queue_has_scheduler,
-        "due_at": detail.scores.get("scheduled"),
+        "due_at": epoch(detail.scores.get("scheduled")),
         "expires_at": detail.expires_at,
         "zone": timezone.get_current_timezone(),
     }

@@ -17,7 +17,7 @@ from django.utils.safestring import SafeString, mark_safe
 from django.utils.translation import get_language
 from django.utils.translation import gettext as _
 
-from jobs.domain.times import Direction, Distance, Part, due_distance, past_distance, split_duration
+from jobs.domain.times import Direction, Distance, Part, due_distance, past_distance, split_duration, zone_name
 from jobs.domain.tracebacks import Frame, RaisedException, Traceback
 from jobs.domain.words import MOVING_STATES, VERB_WORDS, state_word
 
@@ -221,14 +221,8 @@ def _absolute(at: datetime, *, has_date: bool) -> SafeString:
     return format_html(
         '<span class="time__absolute">{} <span class="time__zone">{}</span></span>',
         shown.strftime("%Y-%m-%d %H:%M:%S" if has_date else "%H:%M:%S"),
-        _zone(shown),
+        zone_name(shown),
     )
-
-
-def _zone(at: datetime) -> str:
-    """The zone's abbreviation at that moment (CET is not CEST); zones without one are known by their offset."""
-    name = at.tzname() or ""
-    return f"UTC{name}" if name.startswith(("+", "-")) else name
 
 
 def _relative_words(distance: Distance) -> str:

@@ -156,3 +156,10 @@ def test_scheduled_jobs_are_listed_by_what_is_due_first(real_rq):
     soon = real_rq.enqueue("fx.ok", 2, seconds=3600)
     page = read_registry("default", "scheduled", ["orders"])
     assert [row.job.job_id for row in page.rows] == [soon, late]
+
+
+@pytest.mark.parametrize("score", [float("inf"), float("-inf"), 1e300, -1e300, 1e15])
+@pytest.mark.parametrize("state", ["failed", "scheduled", "started", "finished", "deferred", "canceled"])
+def test_a_score_that_is_no_time_is_a_row_like_any_other(redis_client, state, score):
+    redis_client.zadd(f"rq:{'wip' if state == 'started' else state}:orders", {"odd:1": score, "even:1": 1_800_000_000})
+    assert len(read_registry("default", state, ["orders"], with_errors=True).rows) == 2

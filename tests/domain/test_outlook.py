@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 
 import pytest
 
@@ -20,7 +20,7 @@ def test_a_failed_job_stays_as_it_is():
 
 
 def test_a_scheduled_job_names_its_time_and_a_missing_scheduler():
-    assert "2027-01-15 08:00:00 UTC" in said(Finding.SCHEDULED, due_at=1_800_000_000)
+    assert "2027-01-15 08:00:00 UTC" in said(Finding.SCHEDULED, due_at=datetime(2027, 1, 15, 8, tzinfo=UTC))
     assert "No scheduler" in said(Finding.SCHEDULED, has_scheduler=False)
     assert "No scheduler" not in said(Finding.SCHEDULED)
 
