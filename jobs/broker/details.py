@@ -23,6 +23,8 @@ from jobs.broker.records import Execution, JobDetail, JobHash, Relative
 
 RESULTS_SHOWN = 30
 RELATIVES_SHOWN = 50
+_FOREVER_MILLISECONDS = 100 * 365 * 86_400_000
+"""A time-to-live beyond this is none that anybody waits for."""
 QUEUE_LOOKED_AT = 50_000
 """In longer queues the id is not looked for: LPOS would hold Redis too long (design, chapter 4)."""
 
@@ -149,7 +151,7 @@ def _detail(
 
 def _expiry(ttl_milliseconds: Any, now: datetime) -> datetime | None:
     left = value(ttl_milliseconds, -1)
-    return now + timedelta(milliseconds=left) if left >= 0 else None
+    return now + timedelta(milliseconds=left) if 0 <= left < _FOREVER_MILLISECONDS else None
 
 
 def find_origins(connection: str, job_id: str, queues: Sequence[str]) -> tuple[str, ...]:

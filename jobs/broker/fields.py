@@ -24,7 +24,7 @@ def time(raw: bytes | None) -> datetime | None:
     """One of RQ's time texts (always UTC), or None when it is missing, empty or not a time."""
     for form in _TIME_FORMATS:
         try:
-            return datetime.strptime(text(raw), form).replace(tzinfo=UTC)
+            return _sane(datetime.strptime(text(raw), form).replace(tzinfo=UTC))
         except ValueError:
             continue
     return None
@@ -33,9 +33,14 @@ def time(raw: bytes | None) -> datetime | None:
 def epoch(raw: bytes | float | None) -> datetime | None:
     """Seconds since 1970 (a score, an execution's field), or None when they name no date."""
     try:
-        return datetime.fromtimestamp(float(raw), UTC) if raw is not None else None
+        return _sane(datetime.fromtimestamp(float(raw), UTC)) if raw is not None else None
     except (ValueError, OverflowError, OSError):
         return None
+
+
+def _sane(at: datetime) -> datetime | None:
+    """The time, unless it is so far off that another zone or a difference could not be calculated."""
+    return at if 1900 < at.year < 3000 else None
 
 
 def number(raw: bytes | None) -> int | None:

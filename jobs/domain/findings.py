@@ -14,6 +14,8 @@ KILL_GRACE = timedelta(seconds=60)
 """RQ's worker kills a run this long after its time limit."""
 MARGIN = timedelta(seconds=30)
 """For clocks that differ: `dead_after` = start + time limit + KILL_GRACE + MARGIN (protocol, Choices)."""
+LONGEST_LIMIT_SECONDS = 10 * 365 * 86_400
+"""A longer time limit is as good as none."""
 
 
 class Finding(StrEnum):
@@ -153,9 +155,10 @@ def _has_live_lease(evidence: Evidence, now: datetime) -> bool:
 
 def _dead_after(evidence: Evidence) -> datetime | None:
     """When a run that nobody saw ending can no longer act; None for one without a time limit or a known start."""
-    if evidence.started_at is None or (evidence.timeout_seconds or 0) <= 0:
+    limit = evidence.timeout_seconds
+    if evidence.started_at is None or limit is None or not 0 < limit <= LONGEST_LIMIT_SECONDS:
         return None
-    return evidence.started_at + timedelta(seconds=evidence.timeout_seconds or 0) + KILL_GRACE + MARGIN
+    return evidence.started_at + timedelta(seconds=limit) + KILL_GRACE + MARGIN
 
 
 _BY_REACH = {

@@ -140,6 +140,17 @@ def test_a_stopped_job_has_an_unknown_result(real_rq):
 
 
 @pytest.mark.parametrize("rq_version", ["3.0"])
+def test_times_and_limits_beyond_all_reason_are_read_as_unknown(real_rq, redis_client):
+    job_id = real_rq.fail("fx.boom", 7)
+    redis_client.pexpire(f"rq:job:{job_id}", 2**60)
+    redis_client.hset(f"rq:job:{job_id}", mapping={"timeout": "9" * 18, "ended_at": "9999-12-31T23:59:59Z"})
+    redis_client.zadd("rq:failed:orders", {job_id: float("inf")})
+    found = detail(job_id)
+    assert (found.expires_at, found.job.ended_at) == (None, None)
+    assert finding(job_id) is Finding.FAILED_KNOWN
+
+
+@pytest.mark.parametrize("rq_version", ["3.0"])
 def test_an_id_lost_between_queue_and_worker_is_found_out(real_rq, redis_client):
     job_id = real_rq.enqueue("fx.ok", 7)
     redis_client.delete("rq:queue:orders")

@@ -49,6 +49,13 @@ def test_a_bomb_is_never_unpacked_whole():
     tracemalloc.stop()
 
 
+def test_unpacking_stops_when_enough_is_there(monkeypatch):
+    taken = []
+    pieces = (taken.append(1) or b"x" * 10 for _ in range(1000))
+    monkeypatch.setattr("jobs.broker.inflate._stream", lambda _: pieces)
+    assert (inflate(b"", max_bytes=25).data, len(taken)) == (b"x" * 25, 3)
+
+
 def test_a_short_traceback_is_read_whole():
     made = read_exc_string(exc_string("Grüße\n"), max_bytes=1000)
     assert (made.text, made.tail, made.total_characters, made.damaged) == ("Grüße\n", None, 6, False)

@@ -72,7 +72,9 @@ def test_a_run_that_nobody_saw_ending_is_dead_only_after_its_time(now):
     assert judge(abandoned, now + timedelta(seconds=271)).is_dead
 
 
-@pytest.mark.parametrize("changes", [{"timeout_seconds": -1}, {"timeout_seconds": None}, {"started_at": None}])
+@pytest.mark.parametrize(
+    "changes", [{"timeout_seconds": -1}, {"timeout_seconds": None}, {"timeout_seconds": 10**17}, {"started_at": None}]
+)
 def test_a_run_without_end_or_start_is_never_proved_dead_by_time(changes, now):
     abandoned = evidence(**{"newest_text": ABANDONED, "started_at": now, "timeout_seconds": 180, **changes})
     assert not judge(abandoned, now + timedelta(days=300)).is_dead
