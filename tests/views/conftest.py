@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
+from pathlib import Path
+from typing import Any
 
 import pytest
 from django.test import Client
@@ -11,6 +13,7 @@ from django.utils import timezone
 from redis import Redis
 
 from tests.support.keyspace import Dump, dump, load
+from tests.support.minefield import lay
 from tests.support.real_rq import RealRQ, wait_until
 
 ROLES = ("signed_out", "outsider", "viewer", "operator", "pia", "lead", "superuser")
@@ -36,6 +39,35 @@ def _shop(valkey, _interpreters) -> Dump:
         client.flushall()
         _fill(_interpreters("3.0"))
         return dump(client)
+
+
+@pytest.fixture
+def minefield(rq_version, redis_client, _mines, mined_folder) -> Redis:
+    """What tests/support/minefield.py lays, by each version of RQ. A client of the same Redis."""
+    load(redis_client, _mines(rq_version))
+    return redis_client
+
+
+@pytest.fixture(scope="session")
+def mined_folder(tmp_path_factory) -> Path:
+    """Empty until a trap goes off: then there is a file of its name."""
+    folder: Path = tmp_path_factory.mktemp("traps")
+    return folder
+
+
+@pytest.fixture(scope="session")
+def _mines(valkey, _interpreters, mined_folder) -> Callable[[str], Dump]:
+    laid: dict[str, Dump] = {}
+
+    def mines_of(version: str) -> Dump:
+        if version not in laid:
+            with Redis.from_url(valkey.url) as client:
+                lay(_interpreters(version), client, mined_folder)
+                laid[version] = dump(client)
+                client.flushall()
+        return laid[version]
+
+    return mines_of
 
 
 @pytest.fixture
@@ -77,5 +109,5 @@ def _beat(client: Redis) -> None:
     """What the worker `packer` would have gone on doing: it says that it lives, and renews its lease."""
     client.hset("rq:worker:packer", "last_heartbeat", timezone.now().strftime("%Y-%m-%dT%H:%M:%S.%fZ"))
     for key in ("rq:wip:orders", "rq:executions:slow-1"):
-        for run in client.zrange(key, 0, -1):
-            client.zadd(key, {run: time.time() + LEASE_SECONDS})
+        runs: Any = client.zrange(key, 0, -1)
+        client.zadd(key, dict.fromkeys(runs, time.time() + LEASE_SECONDS))
