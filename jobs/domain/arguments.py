@@ -74,6 +74,7 @@ def hidden_values(call: Call, id_parameters: Sequence[str] = ()) -> HiddenValues
     judged = _judged(call, id_parameters)
     shown = {_one_line(value) for _, value, is_shown in judged if is_shown}
     hidden = [value for _, value, is_shown in judged if not is_shown]
+    hidden += [key for key in call.kwargs if _name(key) != key]
     texts = {
         spelling
         for number, leaf in enumerate(leaves((*hidden, *call.unshown)))
@@ -97,7 +98,7 @@ def can_be_masked(call: Call | Unreadable) -> bool:
 def _judged(call: Call, id_parameters: Sequence[str]) -> list[tuple[str, Any, bool]]:
     """(name, value, whether it may be shown) of each argument."""
     named = [(f"#{number}", value) for number, value in enumerate(call.args, start=1)]
-    keywords = list(call.kwargs.items())
+    keywords = [("argument" if key.startswith("#") else key, value) for key, value in call.kwargs.items()]
     if id_parameters:
         return [(key, value, key in id_parameters and _is_short_scalar(value)) for key, value in (*named, *keywords)]
     first = next((key for key, value in named if _is_integer(value) or _is_uuid(value)), None)

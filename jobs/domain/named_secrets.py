@@ -4,28 +4,52 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from typing import NamedTuple
 
 from jobs.domain.spans import Span
 
 NAMES = (
-    *("password", "passwd", "passphrase", "passcode", "passwort", "pwd", "secret", "token", "credential"),
-    *("api_key", "api-key", "apikey", "access_key", "access-key", "accesskey", "private_key", "private-key"),
-    *("privatekey", "signing_key", "signing-key", "encryption_key", "secretkey", "account_key", "accountkey"),
-    *("auth_key", "authkey", "x-auth", "session", "csrf", "xsrf"),
-    *("signature", "authorization", "cookie", "cvv", "cvc"),
+    *("password", "passwd", "passphrase", "passcode", "passwort", "pwd", "secret", "token", "credential", "session"),
+    *("csrf", "xsrf", "x-auth", "signature", "authorization", "cookie", "cvv", "cvc"),
 )
 """What comes after one of these is hidden, whatever it looks like; they may be part of a longer name."""
+KEY_OWNERS = "(?:api|access|private|signing|encryption|account|auth|shared|secret|client)[_-]?"
+"""Before "key" one of these makes it such a name."""
 VAGUE_NAMES = ("key", "auth", "salt", "hmac", "digest", "nonce", "sig", "pin", "otp")
 """What comes after one of these is hidden when it looks like a key: 16 characters or more, letters and digits mixed."""
 HEADERS = ("authorization", "cookie")
 
-AFTER_NAME = r"[\w-]{0,24}+(?:\\{0,4}[\"'])?\]?[ \t]{0,4}(?:=>|:=|={1,3}|:|>)[ \t]{0,4}"
-AFTER_QUOTED_NAME = r"[\w-]{0,24}+[\"'],[ \t]{0,2}(?=[bBuU]?[\"'])"
+SEPARATOR = r"(?:\\{0,4}[\"'])?\]?[ \t]{0,4}(?:=>|:=|={1,3}|:|>)[ \t]{0,4}"
 IN_WORDS = r"[ \t]{1,2}(?=[\"'])"
-OPTION_VALUE = r"[\w-]{0,24}+(?:[ \t]{1,4}|[\"'],[ \t]{0,2})(?=[^\s-])"
-PATTERNS = {name: re.compile(f"{re.escape(name)}(?:{AFTER_NAME}|{IN_WORDS})") for name in (*NAMES, *VAGUE_NAMES)}
-PAIRS = {name: re.compile(f"{re.escape(name)}{AFTER_QUOTED_NAME}") for name in NAMES}
-OPTIONS = {name: re.compile(f"{re.escape(name)}{OPTION_VALUE}") for name in NAMES}
+REST_OF_NAME = r"[\w-]{0,24}+"
+NAMED = f"(?:{REST_OF_NAME}{SEPARATOR}|{IN_WORDS})"
+IN_PAIR = f"{REST_OF_NAME}[\"'],[ \\t]{{0,2}}(?=[bBuU]?[\"'])"
+AS_OPTION = f"{REST_OF_NAME}(?:[ \\t]{{1,4}}|[\"'],[ \\t]{{0,2}})(?=[^\\s-])"
+BEFORE_PAIR = r"\([\"'][\w-]{0,24}"
+"""Tells a pair, ``('password', 'x')``, from a mere list of names."""
+BEFORE_OPTION = r"--[\w-]{0,24}"
+NAME_LIMIT = 40
+
+
+class Rule(NamedTuple):
+    """Where a value to be hidden begins: after ``name``, if what stands before the name fits."""
+
+    word: str
+    name: re.Pattern[str]
+    before: re.Pattern[str]
+
+
+def _rules(word: str, owner: str = "") -> Iterator[Rule]:
+    for after, before in ((NAMED, ""), (IN_PAIR, BEFORE_PAIR), (AS_OPTION, BEFORE_OPTION)):
+        yield Rule(word, re.compile(re.escape(word) + after), re.compile(f"{before}{owner}\\Z"))
+
+
+RULES = (
+    *(rule for word in NAMES for rule in _rules(word)),
+    *_rules("key", KEY_OWNERS),
+    Rule("pass", re.compile("pass" + SEPARATOR), re.compile(r"\Z")),
+)
+VAGUE_RULES = tuple(next(_rules(word)) for word in VAGUE_NAMES)
 
 VALUE = re.compile(
     r"""[bBrRuUfF]{0,2}(?:
@@ -41,39 +65,31 @@ LINE = re.compile(r"[^\n\"']++")
 KEY_LIKE = re.compile(r"(?=[^\s]*[0-9])(?=[^\s]*[A-Za-z])[\w+/=.~-]{16,}")
 NO_SECRET = ("none", "null", "nil", "true", "false", "str", "int", "bytes", "bool", "undefined", "...", "***")
 LABELS = ("[hidden", "[e-mail]", "[card number]", "[private key]", "[IBAN]")
-NAME_LIMIT = 26
-ANYTHING = re.compile("")
-OPENING_BRACKET = re.compile(r"\([\"'][\w-]{0,24}\Z")
-"""Tells a pair, ``('password', 'x')``, from a mere list of names."""
-OPTION = re.compile(r"--[\w-]{0,24}\Z")
 
 
 def named_secret_spans(text: str) -> Iterator[Span]:
     """Values that stand behind the name of a secret; unordered, they may overlap."""
     lowered = text.replace("İ", "i").lower()  # the only letter whose lower case is longer than itself
-    for name in NAMES:
-        if name in lowered:
-            yield from _spans_after(text, lowered, PATTERNS[name], is_header=name in HEADERS)
-            yield from _spans_after(text, lowered, PAIRS[name], before=OPENING_BRACKET)
-            yield from _spans_after(text, lowered, OPTIONS[name], before=OPTION)
-    for name in VAGUE_NAMES:
-        if name in lowered:
-            spans = _spans_after(text, lowered, PATTERNS[name])
+    words = {word for word in (*NAMES, *VAGUE_NAMES, "pass") if word in lowered}
+    for rule in RULES:
+        if rule.word in words:
+            yield from _spans_after(text, lowered, rule)
+    for rule in VAGUE_RULES:
+        if rule.word in words:
+            spans = _spans_after(text, lowered, rule)
             yield from (span for span in spans if KEY_LIKE.fullmatch(text, span.start, span.end))
 
 
-def _spans_after(
-    text: str, lowered: str, name: re.Pattern[str], *, before: re.Pattern[str] = ANYTHING, is_header: bool = False
-) -> Iterator[Span]:
-    """The values after each ``name`` that stands behind what ``before`` asks for.
+def _spans_after(text: str, lowered: str, rule: Rule) -> Iterator[Span]:
+    """The values that a rule finds.
 
     The search goes on behind a value, never inside it: values that hold each other would cost the square of the length.
     """
     position = 0
-    while match := name.search(lowered, position):
+    while match := rule.name.search(lowered, position):
         position = match.end()
-        if before.search(lowered, max(0, match.start() - NAME_LIMIT), match.start()):
-            takes_line = is_header and match[0].rstrip().endswith(":")
+        if rule.before.search(lowered, max(0, match.start() - NAME_LIMIT), match.start()):
+            takes_line = rule.word in HEADERS and match[0].rstrip().endswith(":")
             span = _value_span(text, position, takes_line=takes_line)
             if span:
                 position = span.end

@@ -115,6 +115,12 @@ def test_a_name_that_is_no_name_is_not_repeated(name):
     assert shown_arguments(call(**{name: "x"}))[0].name == "argument"
 
 
+def test_a_name_that_is_no_name_is_masked_elsewhere_and_never_declared():
+    made = call(7, **{"anna@example.org": "x", "#1": "CANARY"})
+    assert {"anna@example.org", "CANARY"} <= set(hidden_values(made, ["#1"]))
+    assert shown(made, "#1") == {"#1": "7"}
+
+
 @pytest.mark.parametrize(
     ("value", "kind", "size"),
     [

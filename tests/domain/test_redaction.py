@@ -44,6 +44,11 @@ SECRETS = [
     "PASSWORD = 'CANARY and more CANARY'",
     'passwd: "CANARY \\" CANARY"',
     "pwd:CANARY",
+    "db_pass: CANARY",
+    "x-api-key: CANARY",
+    "--api-key CANARY",
+    "('private_key', 'CANARY')",
+    "ASIACANARYCANARY1234",
     "client_secret=CANARY&x=1",
     "refresh_token => CANARY",
     '{"api_key": "CANARY"}',
@@ -89,6 +94,8 @@ HARMLESS = [
     "task-list-of-something-longer",
     "0.4111111111111111",
     "keyboard: english",
+    "3 passed: fine",
+    "('key', 'value')",
 ]
 
 
@@ -103,9 +110,8 @@ def test_basic_credentials_are_masked_in_their_base64_form(text):
     assert text not in scrub(f"authorization: Basic {text}") + scrub(f"got Basic {text} from it")
 
 
-@pytest.mark.parametrize("text", SECRETS)
-def test_masking_twice_changes_nothing_more(text):
-    assert scrub(scrub(text)) == scrub(text)
+def test_masking_twice_changes_nothing_more():
+    assert [scrub(scrub(text)) for text in SECRETS] == [scrub(text) for text in SECRETS]
 
 
 @pytest.mark.parametrize("text", HARMLESS)
@@ -162,23 +168,21 @@ def test_a_text_is_cut_between_lines():
     assert {len(line) for line in lines if line.startswith("line")} == {10}
 
 
-@pytest.mark.parametrize("offset", range(-60, 20, 7))
 @pytest.mark.parametrize("secret", ["CANARY@example.org", "password=CANARYCANARY", "redis://:CANARY@h/0", JWT])
-def test_a_secret_across_the_cut_is_masked_before_shortening(secret, offset):
-    filler = "some words " * 20_000
-    for position in (1000 + offset, len(filler) - 1000 + offset):
+def test_a_secret_across_the_cut_is_masked_before_shortening(secret):
+    filler = "some words " * 5_000
+    for position in (*range(940, 1020, 13), *range(len(filler) - 1060, len(filler) - 980, 13)):
         text = f"{filler[:position]} {secret} {filler[position:]}"
         assert not any(piece in safe_text(text, keep=2000).text for piece in ("CANAR", "NARY", "CANARYSIG"))
 
 
 @pytest.mark.parametrize("size", [40, 5_000, 9_000, 60_000])
-@pytest.mark.parametrize("where", [0.0, 0.3, 0.99])
-def test_a_hidden_value_of_any_size_is_masked_across_the_cut(size, where):
-    value = "".join(chr(65 + (n * n) % 26) + str(n % 7) for n in range(size // 2))
+def test_a_hidden_value_of_any_size_is_masked_across_the_cut(size):
+    value = "".join(f"{n:x}-" for n in range(100_000, 200_000))[:size]
     filler = "some words " * 6000
-    position = int(len(filler) * where)
-    shown = safe_text(filler[:position] + value + filler[position:], (value,), keep=2000).text
-    assert not any(value[at : at + 12] in shown for at in range(0, size - 12))
+    for position in (0, 900, 20_000, len(filler) - 900):
+        shown = safe_text(filler[:position] + value + filler[position:], (value,), keep=2000).text
+        assert not any(value[at : at + 12] in shown for at in range(0, size - 12, 5))
 
 
 def test_a_word_longer_than_the_margin_is_hidden_when_it_begins_like_a_secret():
