@@ -42,7 +42,7 @@ def pytest_unconfigure():
 
 
 def pytest_ignore_collect(collection_path):
-    return True if collection_path == BROWSER and find_chromium() is None else None
+    return True if collection_path.is_relative_to(BROWSER) and find_chromium() is None else None
 
 
 def pytest_terminal_summary(terminalreporter):
