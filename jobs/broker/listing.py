@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import islice
 from typing import Any, NamedTuple
 
 from jobs.broker import connections
@@ -65,11 +66,10 @@ def read_listing(
     question = _Question(cursor=after or before, newer=before is not None, size=size, rising=soonest_first)
     sets = [_Set(place, question) for place in places]
     pipeline = client.pipeline()
-    for one in sets:
-        one.ask(pipeline)
-    answers = connections.fetch(pipeline)
-    for at, one in enumerate(sets):
-        one.take(client, *answers[3 * at : 3 * at + 3])
+    asked = [one.ask(pipeline) for one in sets]
+    answers = iter(connections.fetch(pipeline))
+    for one, commands in zip(sets, asked, strict=True):
+        one.take(client, *islice(answers, commands))
     return _merge(sets, after, before, size)
 
 
@@ -114,18 +114,20 @@ class _Set:
         # Redis breaks ties from the end when it reads backwards.
         return (-score, queue, (*(255 - byte for byte in member), 256))
 
-    def ask(self, pipeline: Any) -> None:
-        """Three commands: how many there are, how many stand before the cut, and the entries around it."""
+    def ask(self, pipeline: Any) -> int:
+        """Ask how many there are and for the entries around the cut; where their ranks can't be told from the cursor,
+        also how many stand before it. Returns the number of commands.
+        """
         pipeline.zcard(self.key)
         if self.cursor is None:
-            pipeline.zcard(self.key)
             self._range(pipeline, 0, self.size)
         elif self.is_cursors_own:
-            pipeline.zcard(self.key)
             self.start = max(0, self.cursor.rank - SLACK - (self.size if self.newer else 0))
             self._range(pipeline, self.start, self.cursor.rank + SLACK + (0 if self.newer else self.size))
         else:
             self._ask_by_score(pipeline, self.cursor.score, ties_wanted=(self.queue < self.cursor.queue) == self.newer)
+            return 3
+        return 2
 
     def _range(self, pipeline: Any, first: int, last: int) -> None:
         (pipeline.zrange if self.rising else pipeline.zrevrange)(self.key, first, last, withscores=True)
@@ -134,13 +136,13 @@ class _Set:
         """Of another queue's entries with the cursor's own score, all are shown before it or all after it."""
         edge = f"{'' if ties_wanted else '('}{score!r}"
         before = f"{'(' if ties_wanted != self.newer else ''}{score!r}"
-        pipeline.zcount(self.key, *(("-inf", before) if self.rising else (before, "+inf")))
         if self.rising != self.newer:
             pipeline.zrangebyscore(self.key, edge, "+inf", start=0, num=self.size + 1, withscores=True)
         else:
             pipeline.zrevrangebyscore(self.key, edge, "-inf", start=0, num=self.size + 1, withscores=True)
+        pipeline.zcount(self.key, *(("-inf", before) if self.rising else (before, "+inf")))
 
-    def take(self, client: ReadOnlyRedis, card: Any, shown_before: Any, found: Any) -> None:
+    def take(self, client: ReadOnlyRedis, card: Any, found: Any, shown_before: Any = None) -> None:
         self.card, entries = value(card, 0), value(found, [])
         if self.is_cursors_own:
             self.entries = self._cut(self._settled_window(client, entries))

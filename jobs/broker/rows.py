@@ -56,10 +56,12 @@ def read_registry(
     soonest = state in ("scheduled", "started")
     with connections.reading(connection) as client:
         listing = read_listing(client, places, after=after, before=before, size=PAGE_SIZE, soonest_first=soonest)
-        if before is not None and not listing.has_newer:
+        if before is not None and len(listing.entries) < PAGE_SIZE:
+            # Less than a page is newer: that is the first page, filled up with what follows.
             listing = read_listing(client, places, size=PAGE_SIZE, soonest_first=soonest)
-        jobs, known = _read_hashes(client, keys, [_job_id(state, entry.member) for entry in listing.entries])
-        if discover and (found := sorted(known - set(queues))):
+        job_ids = [_job_id(state, entry.member) for entry in listing.entries]
+        jobs, known = _read_hashes(client, keys, job_ids, with_queues=discover)
+        if found := sorted(known - set(queues)):
             every = [*queues, *found]
             return read_registry(connection, state, every, after=after, before=before, with_errors=with_errors)
         rows = _rows(client, keys, listing.entries, jobs, with_errors=with_errors)
@@ -108,13 +110,17 @@ def _job_id(state: str, member: bytes) -> str:
     return fields.text(member).rpartition(":")[0] if state == "started" else fields.text(member)
 
 
-def _read_hashes(client: ReadOnlyRedis, keys: Keys, job_ids: Sequence[str]) -> tuple[list[JobHash], set[str]]:
-    """The hashes of these jobs, and the names of all queues that RQ knows: one round trip."""
+def _read_hashes(
+    client: ReadOnlyRedis, keys: Keys, job_ids: Sequence[str], *, with_queues: bool = False
+) -> tuple[list[JobHash], set[str]]:
+    """The hashes of these jobs and, where wanted, the names of all queues that RQ knows: one round trip."""
     pipeline = client.pipeline()
-    pipeline.smembers(keys.queues)
     for job_id in job_ids:
         pipeline.hmget(keys.job(job_id), LIST_FIELDS)
-    members, *answers = connections.fetch(pipeline)
+    if with_queues:
+        pipeline.smembers(keys.queues)
+    answers = connections.fetch(pipeline) if len(pipeline) else []
+    members = answers.pop() if with_queues else ()
     jobs = [
         job_hash(job_id, LIST_FIELDS, answer, payload_bytes=LIST_PAYLOAD_BYTES)
         for job_id, answer in zip(job_ids, answers, strict=True)
