@@ -137,7 +137,11 @@ def _call_facts(detail: JobDetail, declared: JobType | None) -> dict[str, Any]:
     call = detail.job.call
     return {
         "function": function_path(call),
-        "unreadable": call.reason if isinstance(call, Unreadable) else "",
+        "unreadable": call.reason
+        if isinstance(call, Unreadable)
+        else ""
+        if call.complete
+        else "only its start was read",
         "arguments": arguments_of(call, declared),
         "idempotency": idempotency_of(declared),
         "job_type": declared,

@@ -45,8 +45,13 @@ def masks_of(call: Call | Unreadable, job_type: JobType | None) -> Masks:
 
 
 def arguments_of(call: Call | Unreadable, job_type: JobType | None) -> tuple[Argument, ...]:
-    """The call's arguments, ids with their value, the rest by kind and size."""
-    return () if isinstance(call, Unreadable) else shown_arguments(call, declared_ids(job_type))
+    """The call's arguments, ids with their value, the rest by kind and size.
+
+    Of a call that was only partly read nothing is shown: what looks like its first argument may be the inside of one.
+    """
+    if isinstance(call, Unreadable) or not call.complete:
+        return ()
+    return shown_arguments(call, declared_ids(job_type))
 
 
 def declared_ids(job_type: JobType | None) -> Sequence[str]:
