@@ -24,7 +24,8 @@ def job_types(request: SignedInRequest) -> HttpResponse:
     form = PathForm(request.GET if "path" in request.GET else None)
     if form.is_bound and form.is_valid():
         return redirect("jobs:job-type", form.cleaned_data["path"])
-    return render_page(request, "job_types_page.html", {"job_types": JobType.objects.all(), "form": form})
+    declared = JobType.objects.select_related("declared_by")
+    return render_page(request, "job_types_page.html", {"job_types": declared, "form": form})
 
 
 @require_http_methods(["GET", "HEAD", "POST"])
