@@ -156,4 +156,4 @@ def wait_until(condition: Callable[[], Any], what: str, seconds: float = 15.0) -
 
 def _environment(url: str) -> dict[str, str]:
     kept = {name: value for name, value in os.environ.items() if not name.startswith(("RQ_", "PYTHON", "DJANGO_"))}
-    return kept | {"FX_REDIS_URL": url, "PYTHONPATH": str(ROOT / "tests"), "PYTHONUNBUFFERED": "1"}
+    return kept | {"FX_REDIS_URL": url, "PYTHONUNBUFFERED": "1"}

@@ -13,14 +13,18 @@ import signal
 import sys
 import traceback
 from datetime import UTC, datetime, timedelta
+from importlib import import_module
+from pathlib import Path
 
-import fx
 import redis
 import rq
 import rq.cli
 import rq.job
 import rq.serializers
 
+# At the end of the path: at its front, a folder of tests would stand in for a module of Python's own of that name.
+sys.path.append(str(Path(__file__).parents[1]))
+fx = import_module("fx")
 URL = os.environ["FX_REDIS_URL"]
 NAMES = {"datetime": datetime, "timedelta": timedelta, "UTC": UTC, "fx": fx, "rq": rq, "redis": redis, "os": os}
 
