@@ -78,7 +78,7 @@ def _read_second(client: ReadOnlyRedis, keys: Keys, job: JobHash, first: Mapping
     dependents = sorted(fields.text(one) for one in value(first["dependents"], ()))[:RELATIVES_SHOWN]
     dependencies = list(job.dependency_ids[:RELATIVES_SHOWN])
     executions = [(fields.text(member), score) for member, score in value(first["executions"], [])]
-    workers = sorted(fields.text(key) for key in value(first["workers"], ()))
+    workers = sorted(key for key in map(fields.text, value(first["workers"], ())) if keys.worker_name(key))
     pipeline = client.pipeline()
     for relative in [*dependents, *dependencies]:
         pipeline.hmget(keys.job(relative), ["status", "origin"])

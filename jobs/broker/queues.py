@@ -94,7 +94,9 @@ def _read_oldest_and_workers(
     for row in rows:
         for job_id in row[1:3]:
             pipeline.hmget(keys.job(fields.text(value(job_id, b""))), ["enqueued_at"])
-    worker_keys = sorted({key for row in rows for key in value(row[-2], ())})
+    members = {key for row in rows for key in value(row[-2], ())}
+    # Not RQ's names: perhaps keys that our account may not read, which would cost the page all its answers.
+    worker_keys = sorted(key for key in members if keys.worker_name(fields.text(key)))
     for key in worker_keys:
         pipeline.hmget(key, ["birth", "death"])
     answers = connections.fetch(pipeline)
