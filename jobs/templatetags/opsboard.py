@@ -75,7 +75,7 @@ def count(value: int | None, cap: int | None = None) -> str:
 def icon(name: str) -> SafeString:
     """A symbol of the sprite. Always beside a word, so it says nothing to a screen reader."""
     return format_html(
-        '<svg class="icon" aria-hidden="true" focusable="false"><use href="{}#{}"></use></svg>',
+        '<svg class="icon" aria-hidden="true"><use href="{}#{}"></use></svg>',
         static("img/icons.svg"),
         name,
     )
