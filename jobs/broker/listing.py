@@ -8,7 +8,7 @@ have moved further than the window reaches, the place is searched.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from itertools import islice
 from typing import Any, NamedTuple
@@ -31,6 +31,20 @@ class Entry(NamedTuple):
     rank: int
 
 
+class Place(NamedTuple):
+    """A sorted set to list: its queue's name and its key."""
+
+    queue: str
+    key: str
+
+
+class Discovery(NamedTuple):
+    """Where more places are named: a set of Redis, and what its members stand for."""
+
+    key: str
+    places: Callable[[Any], Sequence[Place]]
+
+
 @dataclass(frozen=True, kw_only=True)
 class Listing:
     """One page of entries in shown order. `total` counts all; the flags say whether there is more either way."""
@@ -39,13 +53,8 @@ class Listing:
     total: int
     has_newer: bool
     has_older: bool
-
-
-class Place(NamedTuple):
-    """A sorted set to list: its queue's name and its key."""
-
-    queue: str
-    key: str
+    places: tuple[Place, ...] = ()
+    """All that the page covers, those that were discovered too."""
 
 
 def read_listing(
@@ -56,24 +65,38 @@ def read_listing(
     before: Cursor | None = None,
     size: int = 50,
     soonest_first: bool = False,
+    discovery: Discovery | None = None,
 ) -> Listing:
     """The `size` entries after (older than) or before (newer than) a cursor, or the first ones.
 
-    Call inside `connections.reading`. One round trip, unless the set moved far since the cursor was made.
+    Call inside `connections.reading`. One round trip, unless the set moved far since the cursor was made; one more
+    where there are places to discover.
     """
-    if not places:
-        return Listing(entries=(), total=0, has_newer=False, has_older=False)
     question = _Question(cursor=after or before, newer=before is not None, size=size, rising=soonest_first)
     sets = [_Set(place, question) for place in places]
-    pipeline = client.pipeline()
-    asked = [one.ask(pipeline) for one in sets]
-    answers = iter(connections.fetch(pipeline))
-    for one, commands in zip(sets, asked, strict=True):
-        one.take(client, *islice(answers, commands))
+    named = _read(client, sets, discovery.key if discovery else None)
+    if discovery and (others := [_Set(place, question) for place in discovery.places(named) if place not in places]):
+        _read(client, others)
+        sets += others
     return _merge(sets, after, before, size)
 
 
+def _read(client: ReadOnlyRedis, sets: Sequence[_Set], names: str | None = None) -> Any:
+    """Fill the sets in one round trip, which also asks for the members of the key `names` and returns them."""
+    pipeline = client.pipeline()
+    if names:
+        pipeline.smembers(names)
+    asked = [one.ask(pipeline) for one in sets]
+    answers = iter(connections.fetch(pipeline) if len(pipeline) else ())
+    members = value(next(answers), ()) if names else ()
+    for one, commands in zip(sets, asked, strict=True):
+        one.take(client, *islice(answers, commands))
+    return members
+
+
 def _merge(sets: Sequence[_Set], after: Cursor | None, before: Cursor | None, size: int) -> Listing:
+    if not sets:
+        return Listing(entries=(), total=0, has_newer=False, has_older=False)
     ordered = sorted((entry for one in sets for entry in one.entries), key=sets[0].order)
     if before is not None:
         page, more = ordered[-size:], len(ordered) > size
@@ -81,7 +104,13 @@ def _merge(sets: Sequence[_Set], after: Cursor | None, before: Cursor | None, si
     else:
         page, more = ordered[:size], len(ordered) > size
         newer, older = after is not None, more
-    return Listing(entries=tuple(page), total=sum(one.card for one in sets), has_newer=newer, has_older=older)
+    return Listing(
+        entries=tuple(page),
+        total=sum(one.card for one in sets),
+        has_newer=newer,
+        has_older=older,
+        places=tuple(one.place for one in sets),
+    )
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -98,6 +127,7 @@ class _Set:
     """One sorted set on the way to a page: asks for what may be on it, then cuts at the cursor."""
 
     def __init__(self, place: Place, question: _Question) -> None:
+        self.place = place
         self.queue, self.key = place
         self.cursor, self.newer = question.cursor, question.newer
         self.size, self.rising = question.size, question.rising

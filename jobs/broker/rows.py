@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
+from functools import partial
 from typing import Any
 
 from redis.exceptions import ResponseError
@@ -15,7 +16,7 @@ from jobs.broker.cursors import Cursor
 from jobs.broker.guarded import ReadOnlyRedis
 from jobs.broker.hashes import LIST_FIELDS, LIST_PAYLOAD_BYTES, LIST_TEXT_BYTES, job_hash, result
 from jobs.broker.keys import Keys
-from jobs.broker.listing import Entry, Place, read_listing
+from jobs.broker.listing import Discovery, Entry, Place, read_listing
 from jobs.broker.records import JobHash, ListedJob, Result
 
 PAGE_SIZE = 50
@@ -52,18 +53,15 @@ def read_registry(
     added: asked for along the way, so that it costs a round trip only where there are such. Raises BrokerUnavailable.
     """
     keys = connections.get(connection).keys
-    places = [Place(queue, keys.registry(state, queue)) for queue in queues]
-    soonest = state in ("scheduled", "started")
+    places = _places(keys, state, queues)
+    discovery = Discovery(keys.queues, partial(_named_places, keys, state)) if discover else None
+    options: dict[str, Any] = {"size": PAGE_SIZE, "soonest_first": state in ("scheduled", "started")}
     with connections.reading(connection) as client:
-        listing = read_listing(client, places, after=after, before=before, size=PAGE_SIZE, soonest_first=soonest)
+        listing = read_listing(client, places, after=after, before=before, discovery=discovery, **options)
         if before is not None and len(listing.entries) < PAGE_SIZE:
             # Less than a page is newer: that is the first page, filled up with what follows.
-            listing = read_listing(client, places, size=PAGE_SIZE, soonest_first=soonest)
-        job_ids = [_job_id(state, entry.member) for entry in listing.entries]
-        jobs, known = _read_hashes(client, keys, job_ids, with_queues=discover)
-        if found := sorted(known - set(queues)):
-            every = [*queues, *found]
-            return read_registry(connection, state, every, after=after, before=before, with_errors=with_errors)
+            listing = read_listing(client, listing.places, **options)
+        jobs = _read_hashes(client, keys, [_job_id(state, entry.member) for entry in listing.entries])
         rows = _rows(client, keys, listing.entries, jobs, with_errors=with_errors)
     first, last = (listing.entries[0], listing.entries[-1]) if listing.entries else (None, None)
     return JobPage(
@@ -71,7 +69,7 @@ def read_registry(
         total=listing.total,
         newer=_cursor(first) if first and listing.has_newer else None,
         older=_cursor(last) if last and listing.has_older else None,
-        queues=tuple(queues),
+        queues=tuple(place.queue for place in listing.places),
     )
 
 
@@ -87,8 +85,18 @@ def read_queued(connection: str, queue: str, *, start: int = 0) -> tuple[tuple[L
         pipeline.lrange(keys.queue(queue), start, start + PAGE_SIZE - 1)
         length, members = connections.fetch(pipeline)
         entries = [Entry(queue, member, 0.0, start + at) for at, member in enumerate(value(members, []))]
-        jobs, _ = _read_hashes(client, keys, [_job_id("queued", entry.member) for entry in entries])
+        jobs = _read_hashes(client, keys, [_job_id("queued", entry.member) for entry in entries])
         return _rows(client, keys, entries, jobs, with_errors=False), value(length, 0)
+
+
+def _places(keys: Keys, state: str, queues: Iterable[str]) -> list[Place]:
+    return [Place(queue, keys.registry(state, queue)) for queue in queues]
+
+
+def _named_places(keys: Keys, state: str, members: Iterable[bytes]) -> list[Place]:
+    """The places of the queues that RQ's own set of them names."""
+    names = (keys.queue_name(fields.text(member)) for member in members)
+    return _places(keys, state, sorted(filter(None, names)))
 
 
 def _cursor(entry: Entry) -> Cursor:
@@ -110,22 +118,16 @@ def _job_id(state: str, member: bytes) -> str:
     return fields.text(member).rpartition(":")[0] if state == "started" else fields.text(member)
 
 
-def _read_hashes(
-    client: ReadOnlyRedis, keys: Keys, job_ids: Sequence[str], *, with_queues: bool = False
-) -> tuple[list[JobHash], set[str]]:
-    """The hashes of these jobs and, where wanted, the names of all queues that RQ knows: one round trip."""
+def _read_hashes(client: ReadOnlyRedis, keys: Keys, job_ids: Sequence[str]) -> list[JobHash]:
+    """The hashes of these jobs: one round trip, or none."""
     pipeline = client.pipeline()
     for job_id in job_ids:
         pipeline.hmget(keys.job(job_id), LIST_FIELDS)
-    if with_queues:
-        pipeline.smembers(keys.queues)
-    answers = connections.fetch(pipeline) if len(pipeline) else []
-    members = answers.pop() if with_queues else ()
-    jobs = [
+    answers = connections.fetch(pipeline) if job_ids else []
+    return [
         job_hash(job_id, LIST_FIELDS, answer, payload_bytes=LIST_PAYLOAD_BYTES)
         for job_id, answer in zip(job_ids, answers, strict=True)
     ]
-    return jobs, {name for member in value(members, ()) if (name := keys.queue_name(fields.text(member)))}
 
 
 def _read_newest_results(client: ReadOnlyRedis, keys: Keys, jobs: Sequence[JobHash]) -> dict[str, Result]:

@@ -165,6 +165,14 @@ def test_each_further_queue_costs_three_commands_and_no_round_trip(store, clerk,
     assert traffic.commands <= 60 + 4 * 3
 
 
+def test_queues_that_nobody_has_put_on_record_cost_one_round_trip_more(store, browser_of):
+    """A superuser sees them; they are known only once Redis was asked."""
+    answer, traffic = opened(browser_of("superuser"), at("failed"), store.client)
+    assert len(Page(answer).rows()) == 50 and not Queue.objects.exists()
+    assert traffic.round_trips == 4
+    assert traffic.commands <= 60
+
+
 # Every page -----------------------------------------------------------------------------------------------------------
 
 
