@@ -16,9 +16,10 @@ FILLED = {
 
 
 def every_address() -> dict[str, str]:
-    """URL name -> address. Fails for a route with a part that is not filled above."""
-    found = dict(_flatten(get_resolver().url_patterns))
-    assert len(found) >= 15
+    """URL name -> address. Fails for a route with a part that is not filled above, and for two of one name."""
+    routes = list(_flatten(get_resolver().url_patterns))
+    found = dict(routes)
+    assert len(found) == len(routes) >= 15
     assert not [address for address in found.values() if "<" in address]
     return found
 
