@@ -48,9 +48,12 @@ def descendants(pid: int) -> list[Process]:
 
 
 def end_session(leader: int) -> None:
-    """SIGKILL to every process of a session, work horses in process groups of their own included."""
+    """SIGKILL to every process of a session, work horses in process groups of their own included.
+
+    The leader goes first: a worker that sees its horse die would still record it, as nobody does when a host is lost.
+    """
     members = [one.pid for one in processes() if one.session == leader]
-    for pid in members:
+    for pid in sorted(members, key=lambda pid: pid != leader):
         with suppress(ProcessLookupError):
             os.kill(pid, signal.SIGKILL)
     with suppress(ProcessLookupError, PermissionError):
