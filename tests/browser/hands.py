@@ -1,0 +1,26 @@
+"""What hands do the same way in many tests."""
+
+from __future__ import annotations
+
+import re
+
+from playwright.sync_api import Locator, Page
+
+from tests.conftest import PASSWORD
+
+
+def sign_in_by_hand(page: Page, name: str, password: str = PASSWORD) -> None:
+    """Fill the form of the sign-in page and send it."""
+    page.get_by_label("Name").fill(name)
+    page.get_by_label("Password").fill(password)
+    page.get_by_role("button", name="Sign in").click()
+
+
+def retry_button(page: Page) -> Locator:
+    """The job page's button, by what a screen reader calls it."""
+    return page.get_by_role("button", name=re.compile(r"^Retry job"))
+
+
+def told(page: Page, sentence: str) -> Locator:
+    """What the page announces about one's own act."""
+    return page.get_by_role("status").filter(has_text=sentence)

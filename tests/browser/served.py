@@ -1,0 +1,72 @@
+"""The site as it is shipped: gunicorn, middleware and hashed static files, on the database of this test process."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from urllib.parse import quote
+
+from django.conf import settings
+from django.db import connection
+
+from opsboard.runner.valkey import free_port
+from tests.support.real_rq import ROOT, wait_until
+from tests.support.web import GUNICORN, can_connect
+
+
+class Site:
+    """One gunicorn on a port of its own. Make it when the test database is there; `folder` is its var/."""
+
+    def __init__(self, folder: Path, redis_url: str) -> None:
+        self.log = folder / "web.log"
+        self._port = free_port()
+        self._environ = _environ(folder, redis_url, self._port)
+        self.address = f"http://localhost:{self._port}"
+
+    @contextmanager
+    def serving(self) -> Iterator[None]:
+        """Collect the static files, start, wait for an answer; end it after use."""
+        collect = [sys.executable, "manage.py", "collectstatic", "--no-input", "--verbosity", "0"]
+        subprocess.run(collect, cwd=ROOT, env=self._environ, check=True)
+        # To a file: a pipe that nobody reads is full after some hundred requests, and then the server waits.
+        with self.log.open("ab") as log:
+            process = subprocess.Popen(GUNICORN, cwd=ROOT, env=self._environ, stderr=log)
+        try:
+            wait_until(lambda: can_connect(self._port), "gunicorn listens", seconds=60)
+            yield
+        finally:
+            process.terminate()
+            process.wait(timeout=20)
+
+    def last_error(self) -> str:
+        """The last traceback of its log, for the reader of a failed test; '' without one."""
+        lines = [line for line in self.log.read_text().splitlines() if '"exception"' in line]
+        return lines[-1].replace("\\n", "\n") if lines else ""
+
+
+def _environ(folder: Path, redis_url: str, port: int) -> dict[str, str]:
+    """Nothing of the test run's own settings but its key, so that a session made here is one there."""
+    kept = {name: os.environ[name] for name in ("PATH", "HOME", "LANG") if name in os.environ}
+    ours = {
+        "DJANGO_SETTINGS_MODULE": "tests.browser.served_settings",
+        "OPSBOARD_SECRET_KEY": settings.SECRET_KEY,
+        "OPSBOARD_VAR": str(folder),
+        "DATABASE_URL": _database_url(),
+        "REDIS_URL": redis_url,
+        "PORT": str(port),
+    }
+    return kept | ours
+
+
+def _database_url() -> str:
+    """The address of the database that the tests have made, by now under its name for tests."""
+    told = connection.settings_dict
+    if told["ENGINE"].endswith("sqlite3"):
+        return f"sqlite:///{told['NAME']}"
+    account = ":".join(quote(str(told[part]), safe="") for part in ("USER", "PASSWORD") if told[part])
+    place = f"{told['HOST']}:{told['PORT'] or 5432}"
+    return f"postgres://{account}@{place}/{told['NAME']}"

@@ -1,0 +1,13 @@
+"""What gunicorn runs with for the browser tests: the product's settings, on the test's database and accounts."""
+
+from __future__ import annotations
+
+from opsboard.settings import *  # noqa: F403
+from opsboard.settings import MIDDLEWARE, VAR_DIR
+
+# Collected anew from what is there now, as `make run` would; the folder of this machine's own runs is left alone.
+STATIC_ROOT = VAR_DIR / "static"
+# What the accounts of the tests are made with: fast.
+PASSWORD_HASHERS = ["django.contrib.auth.hashers.MD5PasswordHasher"]
+# Every test finds the tables of content types filled anew, under other numbers.
+MIDDLEWARE = ["tests.browser.content_types.forget_content_types", *MIDDLEWARE]

@@ -1,0 +1,69 @@
+"""axe on every page, for who may act and for who may declare too, in both themes, wide and narrow."""
+
+from __future__ import annotations
+
+import pytest
+from axe_playwright_python.sync_playwright import Axe
+from playwright.sync_api import expect
+
+from tests.browser.hands import sign_in_by_hand
+from tests.browser.shop import LEADS_PAGES, furnish
+
+GRAVE = ("serious", "critical")
+OPTIONS = {
+    "resultTypes": ["violations"],
+    "runOnly": ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa", "best-practice"],
+    # Would fetch the style sheets again and set them inline, which the policy forbids.
+    "preload": False,
+    "rules": {"target-size": {"enabled": True}},
+}
+
+
+@pytest.fixture
+def shop(site, real_rq):
+    return furnish(real_rq)
+
+
+def violations(page):
+    """What axe finds on this page: (rule, impact, the first elements)."""
+    page.evaluate(Axe().axe_script)
+    found = page.evaluate("options => axe.run(document, options)", OPTIONS)["violations"]
+    return [(one["id"], one["impact"], [node["target"] for node in one["nodes"][:3]]) for one in found]
+
+
+def grave(page):
+    return [found for found in violations(page) if found[1] in GRAVE]
+
+
+@pytest.mark.parametrize(("who", "width"), [("lead", 1280), ("lead", 320), ("operator", 1280)])
+def test_no_page_hinders_anybody_in_either_theme(request, open_tab, shop, who, width):
+    page = open_tab(request.getfixturevalue(who), viewport={"width": width, "height": 800})
+    found = {}
+    for name, path in (shop.pages | (LEADS_PAGES if who == "lead" else {})).items():
+        page.goto(path)
+        for scheme in ("light", "dark"):
+            page.emulate_media(color_scheme=scheme)
+            found[name, scheme] = grave(page)
+    assert {place: rules for place, rules in found.items() if rules} == {}
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_nor_do_signing_in_and_being_refused(open_tab, viewer, scheme):
+    page = open_tab(path="/login/", color_scheme=scheme)
+    assert grave(page) == []
+    sign_in_by_hand(page, "vera", "not this one")
+    expect(page.get_by_role("alert").filter(has_text="password")).to_be_visible()
+    assert grave(page) == []
+
+
+def test_nor_do_the_keys_and_all_that_is_folded(open_tab, lead, shop):
+    page = open_tab(lead, shop.jobs["chained"])
+    page.locator("details").evaluate_all("all => all.forEach(one => { one.open = true; })")
+    page.keyboard.press("?")
+    assert grave(page) == []
+
+
+def test_axe_would_find_what_hinders(open_tab, viewer):
+    page = open_tab(viewer, "/")
+    page.locator("h1").evaluate("heading => { heading.style.color = 'rgb(230, 230, 230)'; }")
+    assert [rule for rule, _impact, _where in grave(page)] == ["color-contrast"]

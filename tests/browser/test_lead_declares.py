@@ -1,0 +1,55 @@
+"""A lead declares a job type, and from then on its failed jobs can be retried by who may."""
+
+from __future__ import annotations
+
+import re
+
+from playwright.sync_api import expect
+
+from jobs.models import AuditEntry, JobType
+from tests.browser.hands import retry_button, told
+from tests.support.pages import at
+
+
+def test_from_the_page_of_a_job_she_declares_its_type_and_the_operator_retries(
+    open_tab, lead, operator, real_rq, redis_client
+):
+    job = at("job", "orders", real_rq.fail("fx.boom_once", 4711))
+    page = open_tab(lead, job)
+    page.get_by_role("link", name="Declare this job type").click()
+    expect(page.get_by_role("heading", level=1)).to_have_text("fx.boom_once")
+    page.get_by_role("radio", name=re.compile("^repeatable")).check()
+    page.get_by_label("Why").fill("agreed with the shop")
+    page.get_by_role("button", name="Declare").click()
+    expect(page.get_by_text("declared by lena").first).to_be_visible()
+    his = open_tab(operator, job)
+    retry_button(his).click()
+    expect(told(his, "is back on the queue orders")).to_be_visible()
+    real_rq.burst()
+    assert redis_client.get("boom_once:4711") == b"2"
+    assert JobType.objects.get().idempotency == "repeatable"
+    verbs = list(AuditEntry.objects.order_by("created_at").values_list("actor_name", "verb", "status"))
+    assert verbs == [("lena", "declare_job_type", "done"), ("otto", "retry_job", "done")]
+
+
+def test_each_class_says_what_it_means_for_a_retry(open_tab, lead):
+    page = open_tab(lead, "/job-types/fx.boom/")
+    for promise in ("repeatable", "keyed", "checkable", "unsafe"):
+        label = page.get_by_role("radio", name=re.compile(f"^{promise}"))
+        expect(label).to_be_visible()
+    expect(page.get_by_text("A failed job can be retried with one press")).to_be_visible()
+
+
+def test_keyed_without_its_hours_is_sent_back_with_the_reason_at_the_field(open_tab, lead):
+    page = open_tab(lead, "/job-types/fx.boom/")
+    page.get_by_role("radio", name=re.compile("^keyed")).check()
+    page.get_by_role("button", name="Declare").click()
+    expect(page.get_by_label("A repeated key is recognised for (hours)")).to_have_attribute("aria-invalid", "true")
+    expect(page.get_by_role("radio", name=re.compile("^keyed"))).to_be_checked()
+    assert not JobType.objects.exists()
+
+
+def test_an_operator_is_not_offered_the_declaration(open_tab, operator, real_rq):
+    page = open_tab(operator, at("job", "orders", real_rq.fail("fx.boom", 4711)))
+    expect(page.get_by_role("link", name=re.compile("[Dd]ecl"))).to_have_count(0)
+    assert page.goto("/job-types/").status == 404

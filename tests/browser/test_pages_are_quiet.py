@@ -1,0 +1,55 @@
+"""No page complains: not its scripts, not its policy. And the watch that every browser test rests on is awake."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.browser.shop import HOSTILE, LEADS_PAGES, furnish
+from tests.support.pages import at
+
+INLINE = (
+    "const made = document.createElement('script'); made.textContent = 'window.ran = 1'; document.body.append(made)"
+)
+
+
+@pytest.mark.parametrize("who", ["viewer", "operator", "lead", "outsider"])
+def test_no_page_complains_and_no_text_becomes_a_script(request, open_tab, real_rq, orders, who):
+    shop = furnish(real_rq)
+    page = open_tab(request.getfixturevalue(who))
+    for path in (shop.pages | LEADS_PAGES | {"hostile lookup": f"{at('lookup')}?q={HOSTILE}"}).values():
+        page.goto(path)
+        assert page.locator("main img, main script, main svg:not(.icon)").count() == 0, path
+
+
+def test_the_looks_and_icons_of_a_page_arrive(open_tab, viewer):
+    page = open_tab(viewer, "/")
+    sheets = "[...document.styleSheets].flatMap(sheet => [...sheet.cssRules]).filter(rule => rule.styleSheet).length"
+    assert page.evaluate(sheets) >= 10
+    assert page.locator("svg.icon:visible use").first.evaluate("use => use.getBoundingClientRect().width") > 0
+
+
+@pytest.mark.parametrize(
+    ("misdeed", "complaints"),
+    [
+        (INLINE, ["console error: policy: script-src-elem against inline", "console error: "]),
+        (
+            "document.body.setAttribute('style', 'color: red')",
+            ["console error: policy: style-src-attr against inline", "console error: "],
+        ),
+        ("console.error('broken')", ["console error: broken"]),
+        ("console.warn('odd')", ["console warning: odd"]),
+        ("setTimeout(() => { throw new Error('thrown'); })", ["script error on"]),
+        ("setTimeout(() => alert(1))", ["a dialog opened: 1"]),
+        ("fetch('/static/nothing.css')", ["404 for"]),
+        (
+            "fetch('https://elsewhere.example/').catch(() => 0)",
+            ["console error: policy: connect-src against https", "console error: "],
+        ),
+    ],
+)
+def test_the_watch_notices(open_tab, viewer, expect_complaint, misdeed, complaints):
+    page = open_tab(viewer, "/")
+    for begin in complaints:
+        expect_complaint(begin)
+    page.evaluate(f"() => {{ {misdeed}; }}")
+    page.wait_for_timeout(300)

@@ -1,0 +1,127 @@
+"""02:00, on a phone of 320 px: everything is within reach of a thumb and nothing runs off the side."""
+
+from __future__ import annotations
+
+import pytest
+from playwright.sync_api import expect
+
+from jobs.models import JobType
+from tests.browser.hands import retry_button, sign_in_by_hand, told
+from tests.browser.shop import HOSTILE, LEADS_PAGES, UNBROKEN, furnish
+from tests.support.pages import at
+
+PHONE = {"viewport": {"width": 320, "height": 640}, "has_touch": True, "is_mobile": True}
+LEAST = 24
+"""Pixels of a target, each way (WCAG 2.2, 2.5.8)."""
+
+TOO_SMALL = """least => [...document.querySelectorAll('a, button, input:not([type=hidden]), select, textarea, summary')]
+  .filter(one => one.checkVisibility({ visibilityProperty: true }))
+  // A link within a sentence may be as low as its line.
+  .filter(one => getComputedStyle(one).display !== 'inline' || one.innerText === one.parentElement.innerText.trim())
+  .map(one => [one.closest('label') ?? one, one.getBoundingClientRect()])
+  .map(([target, own]) => [target, own.width ? target.getBoundingClientRect() : own])
+  .filter(([, box]) => box.width > 1 && (box.width < least || box.height < least))
+  .map(([target, box]) => `${target.innerText || target.name}: ${box.width.toFixed(1)} x ${box.height.toFixed(1)}`)
+"""
+
+
+@pytest.fixture
+def phone(open_tab):
+    """A tab as a phone has it."""
+    return lambda person=None, path=None, **more: open_tab(person, path, **PHONE, **more)
+
+
+@pytest.fixture
+def shop(site, real_rq):
+    return furnish(real_rq)
+
+
+def scrolls_sideways(page):
+    return page.evaluate("document.scrollingElement.scrollWidth") > 320
+
+
+def too_small(page):
+    return page.evaluate(TOO_SMALL, LEAST)
+
+
+def test_no_page_scrolls_sideways(phone, lead, shop):
+    page, wide = phone(lead), []
+    for name, path in (shop.pages | LEADS_PAGES).items():
+        page.goto(path)
+        wide += [name] if scrolls_sideways(page) else []
+    assert wide == []
+
+
+def test_nor_does_a_page_for_who_is_signed_out(phone, site):
+    page = phone(path="/login/")
+    assert not scrolls_sideways(page)
+    assert too_small(page) == []
+
+
+def test_nor_when_all_that_is_folded_is_opened(phone, lead, shop):
+    page, wide = phone(lead), []
+    for name, path in (shop.pages | LEADS_PAGES).items():
+        page.goto(path)
+        page.locator("details").evaluate_all("all => all.forEach(one => { one.open = true; })")
+        wide += [name] if scrolls_sideways(page) else []
+    assert wide == []
+
+
+def test_every_target_is_large_enough_for_a_thumb(phone, lead, shop):
+    page, small = phone(lead), {}
+    for name, path in (shop.pages | LEADS_PAGES).items():
+        page.goto(path)
+        page.locator("[data-menu]").evaluate_all("all => all.forEach(one => { one.open = true; })")
+        small |= {name: found} if (found := too_small(page)) else {}
+    assert small == {}, small
+
+
+def test_a_row_is_a_card_with_all_of_its_text(phone, lead, shop):
+    page = phone(lead, "/failed/")
+    for row in page.locator("tbody tr").all():
+        left = {cell.bounding_box()["x"] + cell.bounding_box()["width"] <= 320 for cell in row.locator("td").all()}
+        assert left == {True}
+    card = page.locator(f"tr[data-key='orders:{shop.hostile}']")
+    for words in ("failed", "say", HOSTILE[:20], "orders", "unsafe"):
+        expect(card.get_by_text(words).first).to_be_visible()
+    assert page.locator("thead").evaluate("head => head.getBoundingClientRect().height <= 1 || !head.checkVisibility()")
+
+
+def test_a_number_in_a_card_says_what_it_counts(phone, lead, shop):
+    page = phone(lead, "/")
+    card = page.locator("tr[data-key='orders']")
+    labels = card.locator("td[data-label]").evaluate_all(
+        "all => all.map(td => getComputedStyle(td, '::before').content)"
+    )
+    for word in ("Waiting", "Running", "Failed", "Workers"):
+        assert any(word in label for label in labels), word
+
+
+def test_the_whole_error_can_be_read(phone, lead, shop):
+    page = phone(lead, shop.jobs["unbroken"])
+    text = page.get_by_role("region", name="Latest error").get_by_text(UNBROKEN).first
+    box = text.bounding_box()
+    assert box["x"] >= 0 and box["x"] + box["width"] <= 320
+
+
+def test_she_signs_in_finds_the_job_by_the_menu_and_retries_it(phone, operator, real_rq, site):
+    JobType.objects.create(path="fx.boom_once", idempotency="repeatable")
+    job_id = real_rq.fail("fx.boom_once", 4711)
+    page = phone(path="/")
+    sign_in_by_hand(page, "otto")
+    page.get_by_text("Menu", exact=True).tap()
+    page.get_by_role("navigation", name="Main").get_by_role("link", name="Failed").tap()
+    page.get_by_role("link", name=job_id).tap()
+    expect(retry_button(page)).to_be_in_viewport()
+    retry_button(page).tap()
+    expect(told(page, f"Job {job_id} is back on the queue orders.")).to_be_visible()
+
+
+def test_the_lookup_is_in_the_menu(phone, operator, real_rq, site):
+    job_id = real_rq.fail("fx.boom", 4711)
+    page = phone(operator, "/")
+    page.get_by_text("Menu", exact=True).tap()
+    field = page.get_by_role("searchbox", name="Look up a job by its id")
+    field.fill(job_id)
+    field.press("Enter")
+    expect(page).to_have_url(site.address + at("job", "orders", job_id))
