@@ -14,9 +14,7 @@ from urllib.parse import urlsplit
 
 from django.contrib.staticfiles import finders
 from django.template.loader import render_to_string
-from playwright.sync_api import Browser, Page, Route, sync_playwright
-
-from tests.support.chromium import find_chromium
+from playwright.sync_api import Browser, Page, Route
 
 ORIGIN = "http://localhost"
 NOW = datetime(2026, 11, 29, 14, 2, 11, tzinfo=UTC)
@@ -95,16 +93,6 @@ def _answer_file(route: Route, name: str) -> None:
     path = finders.find(name)
     assert path, name
     route.fulfill(body=Path(path).read_bytes(), content_type=mimetypes.guess_type(path)[0])
-
-
-@contextmanager
-def chromium() -> Iterator[Browser]:
-    """The system's browser."""
-    with sync_playwright() as playwright:
-        flags = ["--no-sandbox", "--disable-gpu", "--disable-background-networking"]
-        browser = playwright.chromium.launch(executable_path=find_chromium(), args=flags)
-        yield browser
-        browser.close()
 
 
 @contextmanager

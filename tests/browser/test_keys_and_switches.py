@@ -4,15 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from tests.browser.stage import Stage, chromium, let_pass, opened, row, settle
+from tests.browser.stage import Stage, let_pass, opened, row, settle
 
 FOCUS = "document.activeElement.closest('tr')?.dataset.key ?? document.activeElement.tagName"
-
-
-@pytest.fixture(scope="module")
-def browser():
-    with chromium() as started:
-        yield started
 
 
 @pytest.fixture

@@ -7,17 +7,11 @@ from urllib.parse import quote
 
 import pytest
 
-from tests.browser.stage import CSP, NOW, Stage, chromium, let_pass, opened, refresh, row
+from tests.browser.stage import CSP, NOW, Stage, let_pass, opened, refresh, row
 
 REMEMBER = "localStorage.setItem('opsboard.{}', '{}')"
 PLACES = "[scrollY, ...[...document.querySelectorAll('tbody tr')].map(row => row.getBoundingClientRect().top)]"
 HIDDEN = "Object.defineProperty(document, 'hidden', {get: () => true})"
-
-
-@pytest.fixture(scope="module")
-def browser():
-    with chromium() as started:
-        yield started
 
 
 @pytest.fixture
