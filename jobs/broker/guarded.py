@@ -58,7 +58,7 @@ class ReadOnlyPipeline(Pipeline):
 
     def execute_command(self, *args: Any, **options: Any) -> Any:
         _check(args[0])
-        return super().execute_command(*args, **options)  # type: ignore[no-untyped-call]
+        return super().execute_command(*args, **options)  # type: ignore[no-untyped-call]  # redis-py says no types
 
 
 class ReadOnlyRedis(Redis):
@@ -66,7 +66,7 @@ class ReadOnlyRedis(Redis):
 
     def execute_command(self, *args: Any, **options: Any) -> Any:
         _check(args[0])
-        return super().execute_command(*args, **options)  # type: ignore[no-untyped-call]
+        return super().execute_command(*args, **options)  # type: ignore[no-untyped-call]  # redis-py says no types
 
     def pipeline(self, transaction: bool = False, shard_hint: Any = None) -> ReadOnlyPipeline:
         if transaction:
