@@ -3,10 +3,20 @@
 from __future__ import annotations
 
 import re
+import time
 
 from playwright.sync_api import expect
 
 from tests.support.pages import at
+
+# The theme at the moment when there is something to paint.
+NOTE_THE_FIRST_THEME = """
+new MutationObserver((_changes, observer) => {
+  if (!document.body) return;
+  window.firstTheme = document.documentElement.dataset.bsTheme ?? "none yet";
+  observer.disconnect();
+}).observe(document, { childList: true, subtree: true });
+"""
 
 
 def background(page):
@@ -37,11 +47,15 @@ def test_the_page_is_never_painted_in_the_other_theme_first(open_tab, viewer):
     page = open_tab(viewer, "/", color_scheme="light")
     press(page, "Theme: system")
     press(page, "Theme: light")
-    page.add_init_script(
-        "addEventListener('DOMContentLoaded', () => { window.early = document.documentElement.dataset.bsTheme; })"
-    )
-    page.goto("/failed/")
-    assert page.evaluate("early") == "dark"
+    page.add_init_script(NOTE_THE_FIRST_THEME)
+    page.route("**/boot.*.js", answer_slowly)
+    page.reload()
+    assert page.evaluate("firstTheme") == "dark"
+
+
+def answer_slowly(route):
+    time.sleep(0.3)
+    route.continue_()
 
 
 def test_times_are_utc_until_local_ones_are_chosen_and_then_stay_so(open_tab, viewer, real_rq):
