@@ -73,6 +73,14 @@ def test_the_help_opens_holds_the_focus_and_closes(open_tab, operator):
     expect(dialog).to_be_hidden()
 
 
+@pytest.mark.parametrize(("who", "offered"), [("operator", False), ("lead", True)])
+def test_the_help_names_the_keys_of_pages_that_one_may_open(request, open_tab, who, offered):
+    page = open_tab(request.getfixturevalue(who), "/")
+    press(page, "?")
+    expect(page.get_by_role("dialog").get_by_text("Job types")).to_have_count(int(offered))
+    expect(page.get_by_role("dialog").get_by_text("Access")).to_have_count(int(offered))
+
+
 def test_no_key_on_no_page_writes_anything(open_tab, lead, real_rq, redis_client):
     shop = furnish(real_rq)
     context, posts = open_tab(lead).context, []

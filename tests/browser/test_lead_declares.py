@@ -32,6 +32,13 @@ def test_from_the_page_of_a_job_she_declares_its_type_and_the_operator_retries(
     assert verbs == [("lena", "declare_job_type", "done"), ("otto", "retry_job", "done")]
 
 
+def test_where_a_declaration_would_change_nothing_it_is_not_offered_beside_the_reason(open_tab, lead, real_rq):
+    page = open_tab(lead, at("job", "orders", real_rq.enqueue("fx.ok", 4711)))
+    expect(page.get_by_text("It is already queued and will run.").first).to_be_visible()
+    expect(page.get_by_role("link", name="Declare this job type")).to_have_count(0)
+    expect(page.get_by_role("link", name="Declaration")).to_be_visible()
+
+
 def test_each_class_says_what_it_means_for_a_retry(open_tab, lead):
     page = open_tab(lead, "/job-types/fx.boom/")
     for promise in ("repeatable", "keyed", "checkable", "unsafe"):
