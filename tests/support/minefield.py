@@ -67,6 +67,7 @@ def _lose_a_host(rq: RealRQ, client: Redis) -> None:
     wait_until(lambda: client.hget("rq:job:abandoned", "status") == b"started", "the job has begun")
     run = wait_until(lambda: client.zrange("rq:wip:orders", 0, -1), "the run has its lease")[0].decode()
     worker.kill_session()
+    client.hset("rq:job:abandoned", "status", "started")
     client.copy("rq:job:abandoned", "rq:job:abandoned-last")
     client.hdel("rq:job:abandoned-last", "retries_left")
     client.copy("rq:job:abandoned", "rq:job:poison")
