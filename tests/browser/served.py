@@ -68,5 +68,6 @@ def _database_url() -> str:
     if told["ENGINE"].endswith("sqlite3"):
         return f"sqlite:///{told['NAME']}"
     account = ":".join(quote(str(told[part]), safe="") for part in ("USER", "PASSWORD") if told[part])
-    place = f"{told['HOST']}:{told['PORT'] or 5432}"
+    # A folder of sockets is a host as well, when its slashes are quoted.
+    place = f"{quote(told['HOST'], safe='')}:{told['PORT'] or 5432}"
     return f"postgres://{account}@{place}/{told['NAME']}"

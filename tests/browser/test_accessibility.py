@@ -17,6 +17,12 @@ OPTIONS = {
     "preload": False,
     "rules": {"target-size": {"enabled": True}},
 }
+# In the other theme nothing else can differ.
+COLOURS = {
+    "resultTypes": ["violations"],
+    "preload": False,
+    "runOnly": {"type": "rule", "values": ["color-contrast", "link-in-text-block"]},
+}
 
 
 @pytest.fixture
@@ -24,15 +30,16 @@ def shop(site, real_rq):
     return furnish(real_rq)
 
 
-def violations(page):
+def violations(page, options=OPTIONS):
     """What axe finds on this page: (rule, impact, the first elements)."""
-    page.evaluate(Axe().axe_script)
-    found = page.evaluate("options => axe.run(document, options)", OPTIONS)["violations"]
+    if page.evaluate("!window.axe"):
+        page.evaluate(Axe().axe_script)
+    found = page.evaluate("options => axe.run(document, options)", options)["violations"]
     return [(one["id"], one["impact"], [node["target"] for node in one["nodes"][:3]]) for one in found]
 
 
-def grave(page):
-    return [found for found in violations(page) if found[1] in GRAVE]
+def grave(page, options=OPTIONS):
+    return [found for found in violations(page, options) if found[1] in GRAVE]
 
 
 @pytest.mark.parametrize(("who", "width"), [("lead", 1280), ("lead", 320), ("operator", 1280)])
@@ -41,9 +48,10 @@ def test_no_page_hinders_anybody_in_either_theme(request, open_tab, shop, who, w
     found = {}
     for name, path in (shop.pages | (LEADS_PAGES if who == "lead" else {})).items():
         page.goto(path)
-        for scheme in ("light", "dark"):
-            page.emulate_media(color_scheme=scheme)
-            found[name, scheme] = grave(page)
+        page.emulate_media(color_scheme="light")
+        found[name, "light"] = grave(page)
+        page.emulate_media(color_scheme="dark")
+        found[name, "dark"] = grave(page, COLOURS)
     assert {place: rules for place, rules in found.items() if rules} == {}
 
 
