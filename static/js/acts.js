@@ -3,18 +3,23 @@
   "use strict";
   const forms = () => document.querySelectorAll("form[data-once]");
 
+  // Buttons may stand outside of the form that they send, as in a table.
+  function disable(form, isDisabled) {
+    for (const control of form.elements) if (control.type === "submit") control.disabled = isDisabled;
+  }
+
   function release(form) {
     form.removeAttribute("aria-busy");
-    for (const button of form.querySelectorAll("button[type=submit]")) button.disabled = false;
+    disable(form, false);
   }
 
   document.addEventListener("submit", (event) => {
     if (!event.target.matches("form[data-once]")) return;
+    // A busy browser may hand over the second press before it has switched the button off.
+    if (event.target.ariaBusy === "true") return event.preventDefault();
     event.target.setAttribute("aria-busy", "true");
     // After the request is made: a disabled button would not be part of it.
-    setTimeout(() => {
-      for (const button of event.target.querySelectorAll("button[type=submit]")) button.disabled = true;
-    });
+    setTimeout(() => disable(event.target, true));
   });
 
   // A page that the browser kept comes back as it was left: with its buttons off.

@@ -17,6 +17,10 @@ NOTE_THE_BUTTON = """() => addEventListener("submit", ({ target }) => {
   setTimeout(() => { sessionStorage.wasOff = target.querySelector("button").disabled; }, 100);
 })"""
 
+COUNT_WHAT_IS_SENT = """() => addEventListener("submit", (event) => {
+  if (!event.defaultPrevented) sessionStorage.sent = Number(sessionStorage.sent ?? 0) + 1;
+})"""
+
 
 @pytest.fixture
 def repeatable(site):
@@ -82,6 +86,14 @@ def test_a_double_click_acts_once_for_the_button_is_off_after_the_first(open_tab
     assert (page.evaluate("sessionStorage.wasOff"), len(posts)) == ("true", 1)
     assert redis_client.lrange("rq:queue:orders", 0, -1) == [job_id.encode()]
     assert [entry.status for entry in AuditEntry.objects.all()] == ["done"]
+
+
+def test_presses_that_come_faster_than_the_button_goes_off_are_one(open_tab, operator, job_id):
+    page = open_tab(operator, at("job", "orders", job_id))
+    page.evaluate(COUNT_WHAT_IS_SENT)
+    retry_button(page).evaluate("button => { button.click(); button.click(); button.click(); }")
+    expect(told(page, f"Job {job_id} is back on the queue orders.")).to_be_visible()
+    assert page.evaluate("sessionStorage.sent") == "1"
 
 
 def answer_slowly(route):
