@@ -13,6 +13,7 @@ from django.db import connections
 from playwright.sync_api import Browser, Page, expect, sync_playwright
 
 from tests.browser.served import Site
+from tests.browser.shop import Shop, declare, furnish, pack, unpack
 from tests.browser.watch import PATIENCE_MS, Contexts
 from tests.support.chromium import find_chromium
 
@@ -65,6 +66,23 @@ def _served(django_db_setup, django_db_blocker, valkey, tmp_path_factory) -> Ite
 def site(_served, redis_client, transactional_db) -> Site:
     """The served site, on an empty Redis and an empty database."""
     return _served
+
+
+@pytest.fixture(scope="session")
+def _warehouse() -> list[tuple[Shop, dict]]:
+    """The shop and what Redis holds of it, once it was furnished."""
+    return []
+
+
+@pytest.fixture
+def shop(site, real_rq, redis_client, _warehouse) -> Shop:
+    """A shop with one job of each kind; a real RQ ran them, once for all tests."""
+    declare()
+    if _warehouse:
+        unpack(redis_client, _warehouse[0][1])
+    else:
+        _warehouse.append((furnish(real_rq), pack(redis_client)))
+    return _warehouse[0][0]
 
 
 @pytest.fixture

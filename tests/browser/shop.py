@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
+
+from redis import Redis
 
 from jobs.models import JobType
 from tests.support.pages import at
@@ -59,11 +62,15 @@ LEADS_PAGES = {
 """What who declares and gives rights can open besides."""
 
 
-def furnish(rq: RealRQ) -> Shop:
-    """Fill the queue orders of this RQ; its one worker is busy with `running` from then on."""
+def declare() -> None:
+    """What is declared in this shop."""
     JobType.objects.create(path="fx.boom_once", idempotency="repeatable")
     # Else its text, an argument of its own, would be hidden.
     JobType.objects.create(path="fx.say", idempotency="unsafe", id_parameters=["#1", "#2"])
+
+
+def furnish(rq: RealRQ) -> Shop:
+    """Fill the queue orders of this RQ. Its one worker is gone in the end, but was busy with `running` just now."""
     ended = {
         "finished": rq.enqueue("fx.ok", 4701, result_ttl=3600),
         "repeatable": rq.enqueue("fx.boom_once", 4702),
@@ -81,4 +88,18 @@ def furnish(rq: RealRQ) -> Shop:
     }
     rq.start("orders", "mail", name="billing-worker-" + "0" * 40).wait_for_horse()
     wait_until(lambda: rq.evaluate("connection.llen('rq:queue:orders')") == 0, "the worker takes its job")
+    rq.end_workers()
     return Shop(**ended, **waiting, queued=rq.enqueue("fx.ok", 4711))
+
+
+def pack(client: Redis) -> dict[bytes, tuple[int, bytes]]:
+    """Everything in the database, as it can be put back: key, time to live in ms (0: for good), value."""
+    return {key: (max(client.pttl(key), 0), client.dump(key) or b"") for key in client.scan_iter(count=1000)}
+
+
+def unpack(client: Redis, packed: Mapping[bytes, tuple[int, bytes]]) -> None:
+    """Put it into an empty database."""
+    with client.pipeline() as pipeline:
+        for key, (milliseconds, value) in packed.items():
+            pipeline.restore(key, milliseconds, value)
+        pipeline.execute()

@@ -7,7 +7,7 @@ from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import expect
 
 from tests.browser.hands import sign_in_by_hand
-from tests.browser.shop import LEADS_PAGES, furnish
+from tests.browser.shop import LEADS_PAGES
 
 GRAVE = ("serious", "critical")
 OPTIONS = {
@@ -23,11 +23,6 @@ COLOURS = {
     "preload": False,
     "runOnly": {"type": "rule", "values": ["color-contrast", "link-in-text-block"]},
 }
-
-
-@pytest.fixture
-def shop(site, real_rq):
-    return furnish(real_rq)
 
 
 def violations(page, options=OPTIONS):

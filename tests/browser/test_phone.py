@@ -7,7 +7,7 @@ from playwright.sync_api import expect
 
 from jobs.models import JobType
 from tests.browser.hands import retry_button, sign_in_by_hand, told
-from tests.browser.shop import HOSTILE, LEADS_PAGES, UNBROKEN, furnish
+from tests.browser.shop import HOSTILE, LEADS_PAGES, UNBROKEN
 from tests.support.pages import at
 
 PHONE = {"viewport": {"width": 320, "height": 640}, "has_touch": True, "is_mobile": True}
@@ -31,11 +31,6 @@ def phone(open_tab):
     return lambda person=None, path=None, **more: open_tab(person, path, **PHONE, **more)
 
 
-@pytest.fixture
-def shop(site, real_rq):
-    return furnish(real_rq)
-
-
 def scrolls_sideways(page):
     return page.evaluate("document.scrollingElement.scrollWidth") > 320
 
@@ -44,11 +39,13 @@ def too_small(page):
     return page.evaluate(TOO_SMALL, LEAST)
 
 
-def test_no_page_scrolls_sideways(phone, lead, shop):
+def test_no_page_scrolls_sideways_nor_does_it_when_all_that_is_folded_is_opened(phone, lead, shop):
     page, wide = phone(lead), []
     for name, path in (shop.pages | LEADS_PAGES).items():
         page.goto(path)
         wide += [name] if scrolls_sideways(page) else []
+        page.locator("details").evaluate_all("all => all.forEach(one => { one.open = true; })")
+        wide += [f"{name}, opened"] if scrolls_sideways(page) else []
     assert wide == []
 
 
@@ -56,15 +53,6 @@ def test_nor_does_a_page_for_who_is_signed_out(phone, site):
     page = phone(path="/login/")
     assert not scrolls_sideways(page)
     assert too_small(page) == []
-
-
-def test_nor_when_all_that_is_folded_is_opened(phone, lead, shop):
-    page, wide = phone(lead), []
-    for name, path in (shop.pages | LEADS_PAGES).items():
-        page.goto(path)
-        page.locator("details").evaluate_all("all => all.forEach(one => { one.open = true; })")
-        wide += [name] if scrolls_sideways(page) else []
-    assert wide == []
 
 
 def test_every_target_is_large_enough_for_a_thumb(phone, lead, shop):

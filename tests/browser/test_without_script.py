@@ -7,7 +7,7 @@ from playwright.sync_api import expect
 
 from jobs.models import JobType
 from tests.browser.hands import retry_button, sign_in_by_hand, told
-from tests.browser.shop import LEADS_PAGES, furnish
+from tests.browser.shop import LEADS_PAGES
 from tests.support.pages import at
 
 
@@ -50,8 +50,7 @@ def test_a_lead_declares_a_type(plain_tab, lead):
     assert JobType.objects.get().idempotency == "repeatable"
 
 
-def test_no_page_offers_a_control_that_needs_a_script(plain_tab, lead, real_rq):
-    shop = furnish(real_rq)
+def test_no_page_offers_a_control_that_needs_a_script(plain_tab, lead, shop):
     page = plain_tab(lead)
     for path in (shop.pages | LEADS_PAGES).values():
         page.goto(path)
