@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+from datetime import datetime
+
+from jobs.broker.keys import is_confusable
 from jobs.broker.records import JobDetail, ResultKind
 from jobs.domain.calls import Call
 from jobs.domain.evidence import Evidence
+from jobs.domain.failures import Reach, read_failure
 
 
 def evidence_of(detail: JobDetail) -> Evidence:
@@ -21,14 +25,40 @@ def evidence_of(detail: JobDetail) -> Evidence:
         in_intermediate=detail.in_intermediate,
         is_readable=isinstance(job.call, Call),
         is_rate_limited=job.is_rate_limited,
+        is_confusable=is_confusable(detail.queue, job.job_id),
         newest_kind=newest.kind if newest else None,
         newest_text=newest.text if newest else None,
         newest_at=newest.created_at if newest else None,
         succeeded_at=max(successes, default=None),
         started_at=job.started_at,
+        first_started_at=_first_start(detail),
+        earlier_runs_may_have_acted=_earlier_runs_may_have_acted(detail),
         timeout_seconds=job.timeout_seconds,
         retries_left=job.retries_left,
         last_sign_of_life=max(filter(None, beats), default=None),
         lease_until=max(leases, default=None),
         worker_is_known=detail.worker is not None and detail.worker.exists and detail.worker.died_at is None,
     )
+
+
+def _earlier_runs_may_have_acted(detail: JobDetail) -> bool:
+    """Whether a run before the last one may have entered the function.
+
+    Runs that RQ repeats by itself leave no result (rq.md, A1), so with retries set there may have been any.
+    """
+    return _has_unrecorded_runs(detail) or any(
+        one.kind is not ResultKind.FAILED or read_failure(one.text).reach is not Reach.NEVER_ENTERED
+        for one in detail.results[1:]
+    )
+
+
+def _first_start(detail: JobDetail) -> datetime | None:
+    """The earliest start on record, or the job's creation where a run before may have left no record."""
+    starts = [one.started_at for one in detail.results]
+    if _has_unrecorded_runs(detail) or None in starts:
+        return detail.job.created_at
+    return min(filter(None, [*starts, detail.job.started_at]), default=detail.job.created_at)
+
+
+def _has_unrecorded_runs(detail: JobDetail) -> bool:
+    return detail.job.retries_left is not None or detail.results_total > len(detail.results)

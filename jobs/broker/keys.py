@@ -93,5 +93,12 @@ def act_mark(audit_id: str) -> str:
     return f"opsboard:act:{audit_id}"
 
 
+def is_confusable(queue: str, job_id: str) -> bool:
+    """Whether RQ would take one of these names for another key: it cuts ids at colons (`<job>:<execution>`), and keeps
+    what a worker has just taken from `x` under `x:intermediate`.
+    """
+    return ":" in job_id or queue.endswith(":intermediate")
+
+
 def _after(start: str, key: str) -> str | None:
     return key[len(start) :] if key.startswith(start) and len(key) > len(start) else None

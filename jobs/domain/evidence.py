@@ -20,6 +20,8 @@ class Evidence:
     """The id stands on the list between a worker's pop and its start."""
     is_readable: bool = True
     is_rate_limited: bool = False
+    is_confusable: bool = False
+    """RQ would take one of its names for something else (keys.is_confusable)."""
     newest_kind: str | None = None
     """Kind of the newest recorded result: successful, failed, stopped, retried, max_retries_exceeded."""
     newest_text: str | None = None
@@ -27,6 +29,10 @@ class Evidence:
     succeeded_at: datetime | None = None
     """When the newest successful result was recorded."""
     started_at: datetime | None = None
+    first_started_at: datetime | None = None
+    """No run of it began before this; None when that is not known."""
+    earlier_runs_may_have_acted: bool = False
+    """There were, or may have been, runs before the last one that entered the function."""
     timeout_seconds: int | None = None
     retries_left: int | None = None
     last_sign_of_life: datetime | None = None

@@ -27,6 +27,7 @@ class Finding(StrEnum):
     LOST = "lost"
     RUNNING = "running"
     LEASE_EXPIRED = "lease_expired"
+    WORKER_GONE = "worker_gone"
     RETRY_PENDING = "retry_pending"
     SCHEDULED = "scheduled"
     DEFERRED = "deferred"
@@ -40,7 +41,9 @@ class Finding(StrEnum):
     UNRECOGNISED = "unrecognised"
 
 
-UNKNOWN_RESULTS = frozenset({Finding.RESULT_UNKNOWN, Finding.STOPPED, Finding.LOST, Finding.LEASE_EXPIRED})
+UNKNOWN_RESULTS = frozenset(
+    {Finding.RESULT_UNKNOWN, Finding.STOPPED, Finding.LOST, Finding.LEASE_EXPIRED, Finding.WORKER_GONE}
+)
 """Findings under which the effect may or may not have happened."""
 
 

@@ -51,6 +51,7 @@ STATE_WORDS: dict[str, StateWord] = {
     "lost": _made(_("lost"), Look.REVIEW),
     "running": _made(_("running"), Look.RUNNING),
     "lease_expired": _made(_("lease ran out"), Look.REVIEW),
+    "worker_gone": _made(_("worker gone"), Look.REVIEW),
     "retry_pending": _made(_("retrying"), Look.RETRYING),
     "scheduled": _made(_("scheduled"), Look.WAITING, "scheduled"),
     "deferred": _made(_("deferred"), Look.WAITING, "deferred"),
@@ -94,12 +95,17 @@ STATE_WORDS: dict[str, StateWord] = {
     "changed": _made(_("not done: the job changed"), Look.SKIPPED),
     "not_done": _made(_("not done"), Look.SKIPPED),
     "intended": _made(_("not known yet"), Look.REVIEW),
+    "unsettled": _made(_("never known"), Look.REVIEW),
 }
 """Keys: `Finding`, RQ's statuses, `ResultKind`, worker states, warning levels, `Idempotency`, `AuditEntry.Status`."""
 
 VERB_WORDS = {
     "retry_job": _("retry"),
     "delete_job": _("delete"),
+    "cancel_job": _("cancel"),
+    "stop_job": _("stop"),
+    "enqueue_job": _("enqueue now"),
+    "remove_entry": _("remove the entry"),
     "declare_job_type": _("declare"),
     "grant_access": _("give rights"),
     "revoke_access": _("take rights"),
@@ -107,6 +113,9 @@ VERB_WORDS = {
 """What a person did, by the verb of its `AuditEntry`."""
 
 MOVING_STATES = frozenset(
-    {"created", "queued", "lost", "running", "lease_expired", "retry_pending", "scheduled", "deferred"}
+    {
+        *("created", "queued", "lost", "running", "lease_expired"),
+        *("worker_gone", "retry_pending", "scheduled", "deferred"),
+    }
 )
 """Findings that RQ may change without anybody's act; the others rest until somebody acts or the data runs out."""
