@@ -55,6 +55,8 @@ class JobType(models.Model):
         blank=True,
         help_text=_("Arguments that are ids: a keyword's name, or #1 for the first positional."),
     )
+    runbook_text = models.TextField(blank=True, help_text=_("How to find out what became of a run, and what to do."))
+    runbook_url = models.URLField(max_length=500, blank=True, help_text=_("Where more is written about it."))
     declared_by = models.ForeignKey(settings.AUTH_USER_MODEL, null=True, on_delete=models.SET_NULL, related_name="+")
     declared_at = models.DateTimeField(auto_now=True)
 
@@ -69,7 +71,8 @@ class JobType(models.Model):
 class AuditEntry(models.Model):
     """One act of one person: written before the act (*intended*), closed once with what happened.
 
-    `id` names the mark that the act leaves in Redis, so that an entry left open can be settled later.
+    `id` names the mark that the act leaves in Redis, so that an entry left open can be settled later; one that was
+    settled too late to find a mark is *unsettled*. Entries of one press on many rows share a `batch`.
     """
 
     class Status(models.TextChoices):
@@ -78,6 +81,7 @@ class AuditEntry(models.Model):
         REFUSED = "refused", _("refused")
         CHANGED = "changed", _("not done: the job changed")
         NOT_DONE = "not_done", _("not done")
+        UNSETTLED = "unsettled", _("never known")
 
     id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
     actor = models.ForeignKey(settings.AUTH_USER_MODEL, null=True, on_delete=models.SET_NULL, related_name="+")
@@ -93,6 +97,7 @@ class AuditEntry(models.Model):
     reason = models.TextField(blank=True)
     status = models.CharField(max_length=16, choices=Status.choices, default=Status.INTENDED)
     outcome = models.TextField(blank=True)
+    batch = models.UUIDField(null=True, blank=True, db_index=True)
     created_at = models.DateTimeField()
     deadline_at = models.DateTimeField(null=True)
     closed_at = models.DateTimeField(null=True)
@@ -101,9 +106,15 @@ class AuditEntry(models.Model):
         default_permissions = ()
         permissions = [("view_audit", _("Can read the audit of every visible queue"))]
         ordering = ["-created_at", "-id"]
+        # Each way of narrowing the audit, in the order it is read in. Few are written, so many indexes cost little.
         indexes = [
             models.Index(fields=["connection", "queue", "subject", "-created_at"], name="audit_by_job"),
-            models.Index(fields=["-created_at"], name="audit_by_time"),
+            models.Index(fields=["-created_at", "-id"], name="audit_by_time"),
+            models.Index(fields=["connection", "queue", "-created_at", "-id"], name="audit_by_queue"),
+            models.Index(fields=["subject", "-created_at", "-id"], name="audit_by_subject"),
+            models.Index(fields=["actor_name", "-created_at", "-id"], name="audit_by_person"),
+            models.Index(fields=["verb", "-created_at", "-id"], name="audit_by_verb"),
+            models.Index(fields=["status", "-created_at", "-id"], name="audit_by_status"),
         ]
 
     def __str__(self) -> str:
