@@ -33,7 +33,9 @@ def delete_job(wish: Wish) -> Outcome:
         verb="delete_job",
         permission=Permission.DELETE_JOB,
         decide=delete_decision,
-        run=lambda target, detail: commands.delete_failed(target, group_id=detail.job.group_id),
+        run=lambda target, detail: commands.delete_job(
+            target, group_id=detail.job.group_id, dependency_ids=detail.job.dependency_ids
+        ),
         done=f"Job {wish.job_id} is deleted, with its results.",
     )
     return carry_out(act, wish)

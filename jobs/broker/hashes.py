@@ -47,7 +47,7 @@ def job_hash(job_id: str, names: Sequence[str], answer: Any, *, payload_bytes: i
         status=fields.optional_text(raw["status"]),
         origin=fields.optional_text(raw["origin"]),
         **{name: fields.time(raw[name]) for name in ("created_at", "enqueued_at", "started_at", "ended_at")},
-        ended_at_text=fields.text(raw["ended_at"]),
+        **{f"{name}_text": fields.text(raw[name]) for name in ("enqueued_at", "started_at", "ended_at")},
         last_heartbeat=fields.time(raw["last_heartbeat"]),
         worker_name=fields.optional_text(raw["worker_name"]),
         timeout_seconds=fields.number(raw["timeout"]),

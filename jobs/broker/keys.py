@@ -45,6 +45,10 @@ class Keys:
     def registry(self, state: str, queue: str) -> str:
         return f"{self.prefix}:{REGISTRIES[state]}:{queue}"
 
+    def ready(self, queue: str) -> str:
+        """RQ 3's registry of jobs whose dependencies are met, for the moment until they are queued."""
+        return f"{self.prefix}:ready:{queue}"
+
     def job(self, job_id: str) -> str:
         return f"{self.prefix}:job:{job_id}"
 
@@ -69,6 +73,10 @@ class Keys:
 
     def worker_executions(self, name: str) -> str:
         return f"{self.worker(name)}:executions"
+
+    def commands(self, worker_name: str) -> str:
+        """The channel on which a worker hears commands."""
+        return f"{self.prefix}:pubsub:{worker_name}"
 
     def workers_of(self, queue: str) -> str:
         return f"{self.prefix}:workers:{queue}"

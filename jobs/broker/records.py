@@ -9,6 +9,9 @@ from enum import StrEnum
 from jobs.domain.calls import Call, Unreadable
 from jobs.domain.excerpts import Excerpt
 
+SEEN_LENGTH = 128
+"""Longest seen token: it travels in forms and addresses."""
+
 
 class ResultKind(StrEnum):
     """RQ's result types (results.py, the same numbers in 2.12 and 3.0)."""
@@ -33,6 +36,8 @@ class JobHash:
     enqueued_at: datetime | None = None
     started_at: datetime | None = None
     ended_at: datetime | None = None
+    enqueued_at_text: str = ""
+    started_at_text: str = ""
     ended_at_text: str = ""
     last_heartbeat: datetime | None = None
     worker_name: str | None = None
@@ -65,6 +70,21 @@ class Result:
         return self.error.text if self.error else None
 
 
+def seen_token(job: JobHash, newest_result: Result | None) -> str:
+    """The token of what an operator looks at, by which an act knows whether the job has changed since.
+
+    The same text as seen_token in lua/guard.lua: of a failed job its newest result (or its end, when there is none), of
+    a job that is gone just that, else its status and when it was queued and begun.
+    """
+    if job.status is None:
+        return "gone"
+    if job.status in ("failed", "stopped"):
+        token = newest_result.id if newest_result else f"-{job.ended_at_text}"
+    else:
+        token = f"{job.status}@{job.enqueued_at_text}/{job.started_at_text}"
+    return token[:SEEN_LENGTH]
+
+
 @dataclass(frozen=True, kw_only=True)
 class ListedJob:
     """One row of a registry or queue: the id that is listed there, and what its hash says today."""
@@ -74,6 +94,11 @@ class ListedJob:
     score: float
     rank: int
     newest_result: Result | None = None
+
+    @property
+    def seen(self) -> str:
+        """As JobDetail.seen, by the newest result that the list has read."""
+        return seen_token(self.job, self.newest_result)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -177,5 +202,5 @@ class JobDetail:
 
     @property
     def seen(self) -> str:
-        """The token of what an operator looked at: the newest result's id, or the end time when there is no result."""
-        return self.results[0].id if self.results else f"-{self.job.ended_at_text}"
+        """The token of what an operator looked at (seen_token)."""
+        return seen_token(self.job, self.newest_result)

@@ -1,49 +1,18 @@
-"""The two acts of this stage, on what real workers of both versions left: done as RQ would, or not at all."""
+"""The acts on failed jobs, on what real workers of both versions left: done as RQ would, or not at all."""
 
 from __future__ import annotations
 
 import threading
 from dataclasses import replace
-from datetime import UTC, datetime, timedelta
+from datetime import timedelta
 
 import pytest
 
 from jobs.broker import connections
-from jobs.broker.commands import (
-    OutcomeUnknown,
-    Target,
-    delete_failed,
-    requeue_failed,
-    server_time,
-    was_carried_out,
-)
-from jobs.broker.details import read_job
+from jobs.broker.commands import OutcomeUnknown, server_time, was_carried_out
+from tests.support.acts import MARK, delete, requeue, target
 from tests.support.keyspace import snapshot
 from tests.support.real_rq import wait_until
-
-MARK = b"opsboard:act:audit-1"
-
-
-def target(job_id, queue="orders", **changes):
-    detail = read_job("default", queue, job_id, now=datetime.now(UTC))
-    whole = Target(
-        connection="default",
-        queue=queue,
-        job_id=job_id,
-        seen=detail.seen if detail else "",
-        deadline=datetime.now(UTC) + timedelta(seconds=30),
-        audit_id="audit-1",
-    )
-    return replace(whole, **changes)
-
-
-def requeue(where):
-    return requeue_failed(where, now=datetime.now(UTC))
-
-
-def delete(where):
-    return delete_failed(where, group_id=None)
-
 
 ACTS = [requeue, delete]
 
@@ -118,7 +87,10 @@ REFUSALS = {
         "changed",
     ),
     "finished": (lambda client, key: client.hset(key, "status", "finished"), "changed"),
-    "already queued": (lambda client, key: client.rpush("rq:queue:orders", key.removeprefix("rq:job:")), "queued"),
+    "just taken by a worker": (
+        lambda client, key: client.rpush("rq:queue:orders:intermediate", key.removeprefix("rq:job:")),
+        "taken",
+    ),
     "not listed as failed": (lambda client, key: client.delete("rq:failed:orders"), "changed"),
     "gone": (lambda client, key: client.delete(key), "gone"),
     "moved to another queue": (lambda client, key: client.hset(key, "origin", "payroll"), "gone"),
@@ -146,6 +118,17 @@ def test_what_changed_since_it_was_seen_is_left_as_it_is(real_rq, redis_client, 
     before = snapshot(redis_client)
     assert act(seen) == answer
     assert snapshot(redis_client) == before
+
+
+@pytest.mark.parametrize("rq_version", ["3.0"])
+def test_of_a_failed_job_whose_id_is_queued_again_a_retry_adds_no_copy_and_a_delete_leaves_none(real_rq, redis_client):
+    job_id = real_rq.fail("fx.boom", 7)
+    redis_client.rpush("rq:queue:orders", job_id, "other", job_id)
+    before = snapshot(redis_client)
+    assert requeue(target(job_id)) == "queued"
+    assert snapshot(redis_client) == before
+    assert delete(target(job_id)) == "done"
+    assert redis_client.lrange("rq:queue:orders", 0, -1) == [b"other"]
 
 
 @pytest.mark.parametrize("act", ACTS)

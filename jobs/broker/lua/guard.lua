@@ -1,10 +1,38 @@
--- Prepended to every act. KEYS: 1 job, 2 results, 3 failed registry, 4 queue, 5 queues, 6 executions, 7 mark.
--- ARGV: 1 job id, 2 queue name, 3 seen token, 4 deadline (Redis seconds), 5 longest queue to look through.
--- Nothing is written until every check has passed; a script that sat in a stopped server's socket finds its
--- deadline over and changes nothing.
+-- Prepended to every act, so that all of them read and check alike. Nothing is written until every check has passed; a
+-- script that sat in a stopped server's socket finds its deadline over and changes nothing.
+local JOB, RESULTS, EXECUTIONS, DEPENDENTS, DEPENDENCIES, MARK = unpack(KEYS, 1, 6)
+local QUEUE, INTERMEDIATE, QUEUES, SCHEDULER_LOCK = unpack(KEYS, 7, 10)
+local STARTED, FAILED, FINISHED, SCHEDULED, DEFERRED, CANCELED, READY = unpack(KEYS, 11, 17)
+local COMMON_KEYS = 17
+local ID, QUEUE_NAME, SEEN, DEADLINE, LONGEST_QUEUE, MARK_SECONDS, JOB_PREFIX = unpack(ARGV, 1, 7)
+
+local TYPES = {
+    [JOB] = 'hash', [RESULTS] = 'stream', [EXECUTIONS] = 'zset', [DEPENDENTS] = 'set', [DEPENDENCIES] = 'set',
+    [QUEUE] = 'list', [INTERMEDIATE] = 'list', [QUEUES] = 'set', [STARTED] = 'zset', [FAILED] = 'zset',
+    [FINISHED] = 'zset', [SCHEDULED] = 'zset', [DEFERRED] = 'zset', [CANCELED] = 'zset', [READY] = 'zset',
+}
+-- What must list a job of that status. Where it does not, somebody is moving the job right now (RQ removes, then writes),
+-- or it was lost: acting would give it two owners.
+local LISTED_IN = {
+    failed = FAILED, stopped = FAILED, scheduled = SCHEDULED, deferred = DEFERRED, canceled = CANCELED,
+}
+local REGISTRIES = {FAILED, FINISHED, SCHEDULED, DEFERRED, CANCELED, READY}
+local CLOCKS_APART_SECONDS = 2
+
 local function has_type(key, wanted)
     local found = redis.call('TYPE', key).ok
     return found == 'none' or found == wanted
+end
+
+-- The keys beyond the common ones are sets in every script that has such.
+local function is_damaged()
+    for key, wanted in pairs(TYPES) do
+        if not has_type(key, wanted) then return true end
+    end
+    for at = COMMON_KEYS + 1, #KEYS do
+        if not has_type(KEYS[at], 'set') then return true end
+    end
+    return false
 end
 
 local function server_seconds()
@@ -12,34 +40,106 @@ local function server_seconds()
     return tonumber(time[1]) + tonumber(time[2]) / 1000000
 end
 
+-- The field's text, '' when it is missing: RQ writes '' for "not set".
+local function field(name)
+    return redis.call('HGET', JOB, name) or ''
+end
+
+-- The same text as records.seen_token.
 local function seen_token()
-    local newest = redis.call('XREVRANGE', KEYS[2], '+', '-', 'COUNT', 1)
-    if newest[1] then return newest[1][1] end
-    return '-' .. (redis.call('HGET', KEYS[1], 'ended_at') or '')
+    local status = field('status')
+    if status == '' then return 'gone' end
+    local token = status .. '@' .. field('enqueued_at') .. '/' .. field('started_at')
+    if status == 'failed' or status == 'stopped' then
+        local newest = redis.call('XREVRANGE', RESULTS, '+', '-', 'COUNT', 1)[1]
+        token = newest and newest[1] or '-' .. field('ended_at')
+    end
+    return string.sub(token, 1, 128)
+end
+
+local function is_running()
+    return redis.call('ZCOUNT', EXECUTIONS, string.format('(%.6f', server_seconds()), '+inf') > 0
+end
+
+-- A worker has the id in its hand, or the scheduler may have: it reads what is due, and then writes without looking
+-- again, so that what was done in between would be undone or done twice.
+local function is_taken()
+    if redis.call('LPOS', INTERMEDIATE, ID) then return true end
+    if field('status') ~= 'scheduled' or redis.call('EXISTS', SCHEDULER_LOCK) == 0 then return false end
+    return tonumber(redis.call('ZSCORE', SCHEDULED, ID)) <= server_seconds() + CLOCKS_APART_SECONDS
 end
 
 local function is_queued()
-    if redis.call('LLEN', KEYS[4]) > tonumber(ARGV[5]) then return false end
-    return redis.call('LPOS', KEYS[4], ARGV[1]) and true or false
+    return redis.call('LPOS', QUEUE, ID) and true or false
 end
 
--- Returns the code of the first check that fails, or nil.
+local function is_listed_as(status)
+    return not LISTED_IN[status] or redis.call('ZSCORE', LISTED_IN[status], ID)
+end
+
+-- What speaks against any act at all: its code, or nil.
 local function first_objection()
-    if server_seconds() > tonumber(ARGV[4]) then return 'too_late' end
-    if redis.call('EXISTS', KEYS[7]) == 1 then return 'already_done' end
-    if not (has_type(KEYS[1], 'hash') and has_type(KEYS[2], 'stream') and has_type(KEYS[3], 'zset')
-        and has_type(KEYS[4], 'list') and has_type(KEYS[5], 'set') and has_type(KEYS[6], 'zset')) then
-        return 'damaged'
-    end
-    if redis.call('EXISTS', KEYS[1]) == 0 then return 'gone' end
-    if redis.call('HGET', KEYS[1], 'origin') ~= ARGV[2] then return 'gone' end
-    local status = redis.call('HGET', KEYS[1], 'status')
-    if status ~= 'failed' and status ~= 'stopped' then return 'changed' end
-    if seen_token() ~= ARGV[3] then return 'changed' end
-    if not redis.call('ZSCORE', KEYS[3], ARGV[1]) then return 'changed' end
-    if redis.call('ZCOUNT', KEYS[6], '(' .. string.format('%.6f', server_seconds()), '+inf') > 0 then return 'running' end
-    if is_queued() then return 'queued' end
-    -- RQ 3 keeps places for rate-limited jobs that only RQ can count.
-    if redis.call('HEXISTS', KEYS[1], 'rate_limit_key') == 1 then return 'rate_limited' end
+    if server_seconds() > tonumber(DEADLINE) then return 'too_late' end
+    if redis.call('EXISTS', MARK) == 1 then return 'already_done' end
+    if is_damaged() then return 'damaged' end
     return nil
+end
+
+-- What speaks against an act on a job that may have one of the `statuses` (nil: any): its code, or nil.
+local function objection_to_job(statuses)
+    local objection = first_objection()
+    if objection then return objection end
+    local status = field('status')
+    if status == '' or field('origin') ~= QUEUE_NAME then return 'gone' end
+    if statuses and not statuses[status] then return 'changed' end
+    if seen_token() ~= SEEN or not is_listed_as(status) then return 'changed' end
+    -- RQ 3 keeps places for rate-limited jobs that only RQ can count.
+    if redis.call('HEXISTS', JOB, 'rate_limit_key') == 1 then return 'rate_limited' end
+    return nil
+end
+
+local function objection_to_resting_job(statuses)
+    local objection = objection_to_job(statuses)
+    if objection then return objection end
+    if is_running() then return 'running' end
+    if is_taken() then return 'taken' end
+    return nil
+end
+
+-- The first write of an act. Redis refuses it when its memory is out, before anything has changed; from the first write
+-- on it refuses no more, so what follows can't stop halfway.
+local function leave_mark(outcome)
+    redis.call('SET', MARK, outcome, 'EX', MARK_SECONDS)
+end
+
+-- For acts that a full store has to take, since they make room: after a write that needs no memory (there is no mark to
+-- delete) Redis regards the script as begun and lets it write on.
+local function leave_mark_even_when_full(outcome)
+    redis.call('DEL', MARK)
+    leave_mark(outcome)
+end
+
+-- As RQ's enqueue: a time-to-live of the job's own counts anew. Without one the hash stays; RQ lets that of the failure
+-- run on, which would delete the job while it waits.
+local function restore_time_to_live()
+    local seconds = tonumber(field('ttl'))
+    if not seconds or seconds <= 0 then return redis.call('PERSIST', JOB) end
+    for _, key in ipairs({JOB, DEPENDENTS, DEPENDENCIES}) do
+        redis.call('EXPIRE', key, seconds)
+    end
+end
+
+-- Have the jobs that it waits for forget it. RQ watches their lists while it releases dependents and then looks again;
+-- otherwise it would queue what was read before this act.
+local function leave_dependencies()
+    for _, dependency in ipairs(redis.call('SMEMBERS', DEPENDENCIES)) do
+        local dependents = JOB_PREFIX .. dependency .. ':dependents'
+        if has_type(dependents, 'set') then redis.call('SREM', dependents, ID) end
+    end
+end
+
+local function leave_registries()
+    for _, registry in ipairs(REGISTRIES) do
+        redis.call('ZREM', registry, ID)
+    end
 end

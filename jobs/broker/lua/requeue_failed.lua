@@ -1,19 +1,14 @@
--- Put a failed job back on its queue. ARGV from 6: enqueued_at as RQ writes it, seconds to keep the mark.
-local objection = first_objection()
+-- Put a failed job back on its queue, as RQ's Job.requeue. ARGV from 8: enqueued_at as RQ writes it.
+local objection = objection_to_resting_job({failed = true, stopped = true})
 if objection then return objection end
+local is_short = redis.call('LLEN', QUEUE) <= tonumber(LONGEST_QUEUE)
+if is_short and is_queued() then return 'queued' end
 
--- First a write that Redis refuses when its memory is out; were ZREM first, it would pass and the job be lost.
-redis.call('HSET', KEYS[1], 'status', 'queued', 'enqueued_at', ARGV[6], 'started_at', '', 'ended_at', '')
-redis.call('HDEL', KEYS[1], 'exc_info')
-redis.call('ZREM', KEYS[3], ARGV[1])
--- The failure's time-to-live would delete the job while it waits. A time-to-live of its own counts anew, as in RQ.
-local ttl = tonumber(redis.call('HGET', KEYS[1], 'ttl') or '')
-if ttl and ttl > 0 then
-    redis.call('EXPIRE', KEYS[1], ttl)
-else
-    redis.call('PERSIST', KEYS[1])
-end
-redis.call('SADD', KEYS[5], KEYS[4])
-redis.call('RPUSH', KEYS[4], ARGV[1])
-redis.call('SET', KEYS[7], 'requeued', 'EX', ARGV[7])
+leave_mark('requeued')
+redis.call('HSET', JOB, 'status', 'queued', 'enqueued_at', ARGV[8], 'started_at', '', 'ended_at', '')
+redis.call('HDEL', JOB, 'exc_info')
+redis.call('ZREM', FAILED, ID)
+restore_time_to_live()
+redis.call('SADD', QUEUES, QUEUE)
+redis.call('RPUSH', QUEUE, ID)
 return 'done'
