@@ -168,30 +168,6 @@ def test_of_twenty_at_the_same_moment_one_wins(real_rq, redis_client):
     assert (exists, queued) in [(1, 1), (0, 0)]
 
 
-@pytest.mark.parametrize("rq_version", ["3.0"])
-def test_a_full_store_refuses_a_requeue_and_loses_nothing(real_rq, redis_client):
-    job_id = real_rq.fail("fx.boom", 7)
-    seen, before = target(job_id), snapshot(redis_client)
-    redis_client.config_set("maxmemory", "1")
-    try:
-        assert requeue(seen) == "refused"
-    finally:
-        redis_client.config_set("maxmemory", "0")
-    assert snapshot(redis_client) == before
-
-
-@pytest.mark.parametrize("rq_version", ["3.0"])
-def test_a_full_store_still_lets_a_job_be_deleted(real_rq, redis_client):
-    job_id = real_rq.fail("fx.boom", 7)
-    seen = target(job_id)
-    redis_client.config_set("maxmemory", "1")
-    try:
-        assert delete(seen) == "done"
-    finally:
-        redis_client.config_set("maxmemory", "0")
-    assert not redis_client.exists(f"rq:job:{job_id}") and redis_client.exists(MARK)
-
-
 @pytest.mark.parametrize("act", ACTS)
 @pytest.mark.parametrize("rq_version", ["3.0"])
 def test_a_store_that_answers_too_late_has_done_nothing(real_rq, redis_client, act):
