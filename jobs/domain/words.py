@@ -20,7 +20,7 @@ class Look(StrEnum):
 
 @dataclass(frozen=True)
 class StateWord:
-    """How a state is shown. `word` is English; templates translate it. `icon` is a symbol of static/img/icons.svg."""
+    """How a state is shown. `word` is English; templates translate it. `icon` is a drawing of static/img/icons."""
 
     word: str
     look: Look

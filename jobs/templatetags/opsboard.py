@@ -9,7 +9,6 @@ from functools import lru_cache
 from itertools import groupby
 
 from django import template
-from django.templatetags.static import static
 from django.urls import reverse
 from django.utils import timezone
 from django.utils.html import format_html, format_html_join
@@ -73,12 +72,8 @@ def count(value: int | None, cap: int | None = None) -> str:
 
 @register.simple_tag
 def icon(name: str) -> SafeString:
-    """A symbol of the sprite. Always beside a word, so it says nothing to a screen reader."""
-    return format_html(
-        '<svg class="icon" aria-hidden="true"><use href="{}#{}"></use></svg>',
-        static("img/icons.svg"),
-        name,
-    )
+    """A drawing of static/img/icons. Always beside a word, so it says nothing to a screen reader."""
+    return format_html('<span class="icon icon--{}"></span>', name)
 
 
 @register.simple_tag
@@ -91,7 +86,8 @@ def state_badge(key: str) -> SafeString:
 def _state_badge(key: str, language: str | None) -> SafeString:
     """A list shows the same few badges a hundred times, so each is made once for a language."""
     state = state_word(key)
-    return format_html('<span class="state state--{}">{}{}</span>', state.look, icon(state.icon), _(state.word))
+    own_icon = f" icon--{state.icon}" if state.icon != state.look else ""
+    return format_html('<span class="state state--{}{}">{}</span>', state.look, own_icon, _(state.word))
 
 
 @register.simple_tag
@@ -189,7 +185,7 @@ def worker_name(name: str | None) -> SafeString:
 
 
 def _unknown() -> SafeString:
-    return format_html('<span class="time time--unknown">{}</span>', _("unknown"))
+    return format_html('<span class="time--unknown">{}</span>', _("unknown"))
 
 
 def _now(context: template.Context) -> datetime:
@@ -213,7 +209,7 @@ def _time(at: datetime, kind: str, distance: Distance) -> SafeString:
 def _element(at: datetime, kind: str, content: SafeString) -> SafeString:
     """A time that machines can read and a person can copy: ISO 8601 in UTC, whatever zone is shown."""
     iso = at.astimezone(UTC).isoformat(timespec="seconds").replace("+00:00", "Z")
-    return format_html('<time class="time" datetime="{}" title="{}" data-when="{}">{}</time>', iso, iso, kind, content)
+    return format_html('<time datetime="{}" title="{}" data-when="{}">{}</time>', iso, iso, kind, content)
 
 
 def _absolute(at: datetime, *, has_date: bool) -> SafeString:

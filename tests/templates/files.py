@@ -10,7 +10,7 @@ ROOT = Path(__file__).resolve().parents[2]
 TEMPLATES = sorted((ROOT / "templates").rglob("*.html"))
 STYLES = sorted((ROOT / "static" / "css").rglob("*.css"))
 SCRIPTS = sorted((ROOT / "static" / "js").rglob("*.js"))
-SPRITE = ROOT / "static" / "img" / "icons.svg"
+ICONS = sorted((ROOT / "static" / "img" / "icons").glob("*.svg"))
 BOOTSTRAP = ROOT / "static" / "vendor" / "bootstrap" / "bootstrap.min.css"
 
 _COMMENT = re.compile(r"{% comment %}.*?{% endcomment %}", re.DOTALL)

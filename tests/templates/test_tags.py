@@ -119,8 +119,11 @@ def test_a_number_is_grouped_and_a_capped_one_says_so(value, cap, shown):
 def test_a_state_shows_icon_word_and_colour_together():
     shown = render("{% state_badge 'result_unknown' %}")
     assert text(shown) == "result unknown"
-    assert 'class="state state--review"' in shown
-    assert 'aria-hidden="true"' in shown and "icons.svg#review" in shown
+    assert shown == '<span class="state state--review">result unknown</span>'
+
+
+def test_a_state_may_have_an_icon_of_its_own():
+    assert 'class="state state--review icon--stopped"' in render("{% state_badge 'stopped' %}")
 
 
 def test_a_number_leads_to_what_it_counts_and_says_what_that_is():

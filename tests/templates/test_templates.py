@@ -8,7 +8,7 @@ import pytest
 from django.template.loader import get_template
 
 from jobs.domain.words import STATE_WORDS
-from tests.templates.files import BOOTSTRAP, ROOT, SPRITE, STYLES, TEMPLATES, Elements, name, source
+from tests.templates.files import BOOTSTRAP, ICONS, ROOT, STYLES, TEMPLATES, Elements, name, source
 
 STANDALONE = {"400.html", "403.html", "404.html", "429.html", "500.html", "503.html"}
 PICTURES_INSIDE = ("form-select", "form-check-input", "form-switch", "btn-close", "navbar", "accordion", "carousel")
@@ -116,8 +116,10 @@ def test_every_class_is_styled_somewhere():
     assert asked - known == set()
 
 
-def test_every_icon_that_is_named_is_drawn():
-    drawn = set(re.findall(r'<symbol id="([\w-]+)"', SPRITE.read_text()))
+def test_every_icon_that_is_named_is_drawn_and_cut_out():
+    drawn = {path.stem for path in ICONS}
+    masks = (ROOT / "static" / "css" / "components" / "icons.css").read_text()
+    assert set(re.findall(r"\.icon--([\w-]+) {\n  --icon: url\(\"\.\./\.\./img/icons/\1\.svg\"\)", masks)) == drawn
     named = {icon for template in TEMPLATES for icon in re.findall(r"{% icon '([\w-]+)' %}", source(template))}
     assert named | {state.icon for state in STATE_WORDS.values()} <= drawn
 
