@@ -8,12 +8,11 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from urllib.parse import quote
 
 from django.conf import settings
-from django.db import connection
 
 from opsboard.runner.valkey import free_port
+from tests.support import database
 from tests.support.real_rq import ROOT, wait_until
 from tests.support.web import GUNICORN, can_connect
 
@@ -55,19 +54,8 @@ def _environ(folder: Path, redis_url: str, port: int) -> dict[str, str]:
         "DJANGO_SETTINGS_MODULE": "tests.browser.served_settings",
         "OPSBOARD_SECRET_KEY": settings.SECRET_KEY,
         "OPSBOARD_VAR": str(folder),
-        "DATABASE_URL": _database_url(),
+        "DATABASE_URL": database.url(),
         "REDIS_URL": redis_url,
         "PORT": str(port),
     }
     return kept | ours
-
-
-def _database_url() -> str:
-    """The address of the database that the tests have made, by now under its name for tests."""
-    told = connection.settings_dict
-    if told["ENGINE"].endswith("sqlite3"):
-        return f"sqlite:///{told['NAME']}"
-    account = ":".join(quote(str(told[part]), safe="") for part in ("USER", "PASSWORD") if told[part])
-    # A folder of sockets is a host as well, when its slashes are quoted.
-    place = f"{quote(told['HOST'], safe='')}:{told['PORT'] or 5432}"
-    return f"postgres://{account}@{place}/{told['NAME']}"

@@ -1,0 +1,18 @@
+"""The database of the tests, for processes beside them."""
+
+from __future__ import annotations
+
+from urllib.parse import quote
+
+from django.db import connection
+
+
+def url() -> str:
+    """The address of the database that the tests have made, by now under its name for tests."""
+    told = connection.settings_dict
+    if told["ENGINE"].endswith("sqlite3"):
+        return f"sqlite:///{told['NAME']}"
+    account = ":".join(quote(str(told[part]), safe="") for part in ("USER", "PASSWORD") if told[part])
+    # A folder of sockets is a host as well, when its slashes are quoted.
+    place = f"{quote(told['HOST'], safe='')}:{told['PORT'] or 5432}"
+    return f"postgres://{account}@{place}/{told['NAME']}"
