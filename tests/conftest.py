@@ -19,6 +19,7 @@ from redis import Redis
 from jobs.broker import connections
 from jobs.models import Queue
 from opsboard.runner.valkey import EmbeddedValkey, free_port
+from tests.support.append_only import let_tests_clean_up
 from tests.support.chromium import INSTALL, find_chromium
 from tests.support.real_rq import VERSIONS, RealRQ
 
@@ -128,6 +129,16 @@ def real_rq(rq_version, redis_client, _interpreters) -> Iterator[RealRQ]:
     rq = _interpreters(rq_version)
     yield rq
     rq.end_workers()
+
+
+# SQL ------------------------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _clean_up() -> Iterator[None]:
+    with pytest.MonkeyPatch.context() as monkeypatch:
+        let_tests_clean_up(monkeypatch)
+        yield
 
 
 # People ---------------------------------------------------------------------------------------------------------------

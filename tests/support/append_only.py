@@ -1,0 +1,56 @@
+"""How tests empty a database whose audit entries can't be deleted.
+
+After a test that commits, Django empties every table: it truncates them on PostgreSQL, and deletes row by row on
+SQLite. The triggers on the audit refuse both, as they shall. So they are taken off for that one moment and put back
+exactly as the migrations made them; while a test runs they stand, and `manage.py flush` meets them too.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import pytest
+from django.db import connection
+from django.test import TransactionTestCase
+
+from jobs.models import AuditEntry
+
+TABLE = AuditEntry._meta.db_table
+
+
+def let_tests_clean_up(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Take the triggers off whenever Django empties the database after a test."""
+    clean_up = TransactionTestCase._fixture_teardown
+
+    def cleaned_up(case: TransactionTestCase) -> None:
+        with _without_triggers():
+            clean_up(case)
+
+    monkeypatch.setattr(TransactionTestCase, "_fixture_teardown", cleaned_up)
+
+
+@contextmanager
+def _without_triggers() -> Iterator[None]:
+    off, on = _switches()
+    _execute(off)
+    try:
+        yield
+    finally:
+        _execute(on)
+
+
+def _switches() -> tuple[list[str], list[str]]:
+    """The statements that take the triggers off, and those that put them back."""
+    if connection.vendor == "postgresql":
+        return [f"ALTER TABLE {TABLE} DISABLE TRIGGER USER"], [f"ALTER TABLE {TABLE} ENABLE TRIGGER USER"]
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT name, sql FROM sqlite_master WHERE type = 'trigger' AND tbl_name = %s", [TABLE])
+        triggers = cursor.fetchall()
+    return [f"DROP TRIGGER {name}" for name, _sql in triggers], [sql for _name, sql in triggers]
+
+
+def _execute(statements: list[str]) -> None:
+    with connection.cursor() as cursor:
+        for statement in statements:
+            cursor.execute(statement)
