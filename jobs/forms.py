@@ -8,11 +8,13 @@ from django import forms
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
-from jobs.actions.job_types import Declaration
+from jobs.actions.job_types import Declaration, version_of
 from jobs.domain.idempotency import Idempotency
+from jobs.domain.links import link_host
+from jobs.domain.paths import is_dotted_path
 from jobs.models import NAME_LENGTH, JobType
 
-PATH = re.compile(r"^[^\W\d]\w*(\.[^\W\d]\w*)+$")
+RUNBOOK_LENGTH = 4000
 ID_PARAMETER = re.compile(r"^(#[1-9]\d?|[^\W\d]\w{0,63})$")
 
 
@@ -24,19 +26,22 @@ class PathForm(forms.Form):
     def clean_path(self) -> str:
         """A dotted path, as in `shop.tasks.send_invoice`."""
         path: str = self.cleaned_data["path"].strip()
-        if not PATH.match(path):
+        if not is_dotted_path(path):
             raise forms.ValidationError(_("Give the function's dotted path, such as shop.tasks.send_invoice."))
         return path
 
 
 class DeclarationForm(forms.Form):
-    """What a job type promises."""
+    """What a job type promises, and what its runbook says. `based_on`: the version that the person saw."""
 
+    based_on = forms.CharField(max_length=64, required=False, widget=forms.HiddenInput)
     idempotency = forms.ChoiceField(
         choices=[(kind.value, kind.value) for kind in Idempotency], widget=forms.RadioSelect
     )
     remembered_for_hours = forms.IntegerField(min_value=1, max_value=24 * 366, required=False)
     id_parameters = forms.CharField(max_length=500, required=False)
+    runbook_text = forms.CharField(required=False, widget=forms.Textarea)
+    runbook_url = forms.CharField(max_length=500, required=False)
     reason = forms.CharField(max_length=2000, required=False, widget=forms.Textarea)
 
     @classmethod
@@ -44,12 +49,14 @@ class DeclarationForm(forms.Form):
         """A form that shows what is declared now."""
         if job_type is None:
             return cls(initial={"idempotency": Idempotency.UNDECLARED.value})
-        hours = (job_type.remembered_for_seconds or 0) // 3600
         return cls(
             initial={
+                "based_on": version_of(job_type),
                 "idempotency": job_type.idempotency,
-                "remembered_for_hours": hours or None,
+                "remembered_for_hours": (job_type.remembered_for_seconds or 0) // 3600 or None,
                 "id_parameters": ", ".join(job_type.id_parameters),
+                "runbook_text": job_type.runbook_text,
+                "runbook_url": job_type.runbook_url,
             }
         )
 
@@ -63,6 +70,25 @@ class DeclarationForm(forms.Form):
                     % {"name": name[:64]}
                 )
         return names
+
+    def clean_runbook_text(self) -> str:
+        """Plain text of a bounded length, whose lines end as everywhere else: browsers send CR LF."""
+        text: str = self.cleaned_data["runbook_text"].replace("\r\n", "\n")
+        if len(text) > RUNBOOK_LENGTH:
+            raise forms.ValidationError(
+                _("The runbook has %(is)s characters; %(may)s are kept. Put the rest behind the link.")
+                % {"is": len(text), "may": RUNBOOK_LENGTH}
+            )
+        return text
+
+    def clean_runbook_url(self) -> str:
+        """A plain link of the web, or none."""
+        url: str = self.cleaned_data["runbook_url"]
+        if url and not link_host(url):
+            raise forms.ValidationError(
+                _("Give an address of http or https, with no user name or password in it, or leave it empty.")
+            )
+        return url
 
     def clean(self) -> dict[str, object]:
         """A key is only worth something for a stated time; for other classes no time is kept."""
@@ -82,4 +108,6 @@ class DeclarationForm(forms.Form):
             idempotency=kind,
             remembered_for_seconds=hours * 3600 if hours else None,
             id_parameters=self.cleaned_data["id_parameters"],
+            runbook_text=self.cleaned_data["runbook_text"],
+            runbook_url=self.cleaned_data["runbook_url"],
         )

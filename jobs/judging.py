@@ -3,30 +3,29 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from datetime import datetime
+from datetime import datetime, timedelta
 
 from django.utils import timezone
 
 from jobs.broker.evidence import evidence_of
 from jobs.broker.records import JobDetail
 from jobs.domain.calls import Call, Unreadable
-from jobs.domain.decisions import Decision, decide_delete, decide_retry
+from jobs.domain.decisions import Case
 from jobs.domain.findings import judge
-from jobs.domain.idempotency import Idempotency
+from jobs.domain.idempotency import Idempotency, Promise
 from jobs.models import JobType
 
 
-def retry_decision(detail: JobDetail, now: datetime) -> Decision:
-    """What a retry of this job would be answered now; shown beforehand, asked again at the moment of the act."""
+def case_of(detail: JobDetail, now: datetime, declared: JobType | None = None) -> Case:
+    """What every decision about this job is taken from. `declared` where the caller has looked it up already."""
     evidence = evidence_of(detail)
-    idempotency, zone = idempotency_of(declared_type(detail.job.call)), timezone.get_current_timezone()
-    return decide_retry(evidence, judge(evidence, now), idempotency, zone=zone)
-
-
-def delete_decision(detail: JobDetail, now: datetime) -> Decision:
-    """What a delete of this job would be answered now."""
-    evidence = evidence_of(detail)
-    return decide_delete(evidence, judge(evidence, now))
+    return Case(
+        evidence=evidence,
+        judgement=judge(evidence, now),
+        promise=promise_of(declared or declared_type(detail.job.call)),
+        now=now,
+        zone=timezone.get_current_timezone(),
+    )
 
 
 def declared_type(call: Call | Unreadable) -> JobType | None:
@@ -45,6 +44,18 @@ def function_path(call: Call | Unreadable) -> str | None:
     return call.path if isinstance(call, Call) else None
 
 
+def word_to_type(call: Call | Unreadable) -> str:
+    """What a person types to confirm a delete: the function's own name, or `delete` where no name can be read."""
+    path = function_path(call)
+    return path.rpartition(".")[2] if path else "delete"
+
+
 def idempotency_of(job_type: JobType | None) -> Idempotency:
     """The declared promise; nothing declared counts as undeclared."""
     return Idempotency(job_type.idempotency) if job_type else Idempotency.UNDECLARED
+
+
+def promise_of(job_type: JobType | None) -> Promise:
+    """The declared promise with the time that it holds for."""
+    seconds = job_type.remembered_for_seconds if job_type else None
+    return Promise(idempotency_of(job_type), timedelta(seconds=seconds) if seconds else None)

@@ -59,6 +59,17 @@ MODEL_WIDE = (Permission.CHANGE_JOBTYPE, Permission.VIEW_AUDIT, Permission.MANAG
 PER_QUEUE = tuple(permission for permission in Permission if permission not in MODEL_WIDE)
 
 
+RIGHT_FOR = {
+    "retry_job": Permission.RETRY_JOB,
+    "enqueue_job": Permission.RETRY_JOB,
+    "cancel_job": Permission.CANCEL_JOB,
+    "stop_job": Permission.CANCEL_JOB,
+    "delete_job": Permission.DELETE_JOB,
+    "remove_entry": Permission.DELETE_JOB,
+}
+"""The right that each act on a job needs, by the act's verb."""
+
+
 class QueueNotVisible(Http404):
     """The queue does not exist for this person; whether it exists at all is not said."""
 

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from django.urls import path, register_converter
 
-from jobs.views import access, acts, health, job, job_types, lists, lookup, overview, session, workers
+from jobs.domain.words import ACT_SLUGS
+from jobs.views import access, acts, health, job, job_types, lists, lookup, overview, session, ticked, workers
 from jobs.views.converters import NameConverter
 
 app_name = "jobs"
@@ -22,8 +23,9 @@ urlpatterns = [
     path("queues/", overview.queues_page, name="queues"),
     path("queues/<slug:connection>/<name:queue>/<slug:state>/", lists.queue_state, name="queue-state"),
     path(_JOB, job.job, name="job"),
-    path(f"{_JOB}retry/", acts.retry, name="job-retry"),
-    path(f"{_JOB}delete/", acts.delete, name="job-delete"),
+    *(path(f"{_JOB}{word}/", acts.act_on_job, {"verb": verb}, name=f"job-{word}") for verb, word in ACT_SLUGS.items()),
+    path("ticked/", ticked.ticked, name="ticked"),
+    path("ticked/<uuid:batch>/", ticked.ticked_result, name="ticked-result"),
     path("workers/", workers.workers_page, name="workers"),
     path("lookup/", lookup.lookup, name="lookup"),
     path("job-types/", job_types.job_types, name="job-types"),

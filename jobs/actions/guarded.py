@@ -7,6 +7,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
+from uuid import UUID
 
 from django.contrib.auth.models import User
 from django.core.exceptions import PermissionDenied
@@ -14,15 +15,16 @@ from django.http import Http404
 from django.utils import timezone
 
 from jobs import ledger
-from jobs.actions.outcomes import CHANGED, DONE, NOT_KNOWN_YET, REFUSED, SENTENCES, UNKNOWN, Outcome
+from jobs.actions.outcomes import CHANGED, DONE, NOT_KNOWN_YET, REFUSED, SENTENCES, UNCONFIRMED, UNKNOWN, Outcome
+from jobs.actions.rivals import rival_sentence
 from jobs.broker import commands
 from jobs.broker.commands import OutcomeUnknown, Target
 from jobs.broker.details import read_job
 from jobs.broker.errors import BrokerUnavailable
 from jobs.broker.records import JobDetail
-from jobs.domain.decisions import Decision
-from jobs.judging import function_path
-from jobs.models import Queue
+from jobs.domain.decisions import Case, Decision
+from jobs.judging import case_of, function_path, word_to_type
+from jobs.models import AuditEntry, Queue
 from jobs.permissions import Permission, require
 
 DEADLINE = timedelta(seconds=3)
@@ -35,14 +37,25 @@ class JobNotFound(Http404):
 
 @dataclass(frozen=True, kw_only=True)
 class Wish:
-    """What one person wants done with one job, as it was *seen* (JobDetail.seen)."""
+    """What one person wants done with one job, as it was *seen* (JobDetail.seen).
+
+    `confirmed`: the code of the decision that the person has confirmed; `typed`: the word that a delete wants typed.
+    `batch`: the press on ticked rows that this is part of; how many they are was confirmed for all of them.
+    """
 
     actor: User
     queue: Queue
     job_id: str
     seen: str
     reason: str = ""
+    confirmed: str = ""
+    typed: str = ""
+    batch: UUID | None = None
     now: datetime
+
+
+Run = Callable[[Target, JobDetail, Wish], str]
+"""What runs the act's script; returns its answer."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -51,9 +64,10 @@ class Act:
 
     verb: str
     permission: Permission
-    decide: Callable[[JobDetail, datetime], Decision]
-    run: Callable[[Target, JobDetail], str]
+    decide: Callable[[Case], Decision]
+    run: Run
     done: str
+    """With {job_id} and {queue}."""
 
 
 def carry_out(act: Act, wish: Wish) -> Outcome:
@@ -64,12 +78,20 @@ def carry_out(act: Act, wish: Wish) -> Outcome:
     """
     _require_right(act, wish)
     detail = _read(act, wish)
-    decision = act.decide(detail, wish.now)
+    decision = act.decide(case_of(detail, wish.now))
     if detail.seen != wish.seen:
-        return _refuse(act, wish, detail, "changed", SENTENCES["changed"][1])
+        return _refuse(act, wish, detail, "changed", rival_sentence(wish.queue, wish.job_id, wish.now))
     if not decision.allows_act:
         return _refuse(act, wish, detail, decision.code, decision.sentence)
+    if decision.asks and not _is_confirmed(act, wish, detail, decision):
+        return _refuse(act, wish, detail, "unconfirmed", UNCONFIRMED)
     return _attempt(act, wish, detail, decision)
+
+
+def _is_confirmed(act: Act, wish: Wish, detail: JobDetail, decision: Decision) -> bool:
+    """Whether the person said yes to this very answer, and for a delete typed what is deleted."""
+    has_typed = act.verb != "delete_job" or wish.batch is not None or wish.typed == word_to_type(detail.job.call)
+    return wish.confirmed == decision.code and has_typed
 
 
 def _require_right(act: Act, wish: Wish) -> None:
@@ -84,7 +106,7 @@ def _read(act: Act, wish: Wish) -> JobDetail:
     with _silence_on_record(act, wish):
         detail = read_job(wish.queue.connection, wish.queue.name, wish.job_id, now=wish.now)
     if detail is None:
-        ledger.record_refusal(**_about(act, wish), outcome="Not done: there is no such job.")
+        ledger.record_refusal(**_about(act, wish), decision_code="gone", outcome="Not done: there is no such job.")
         raise JobNotFound
     return detail
 
@@ -107,13 +129,23 @@ def _attempt(act: Act, wish: Wish, detail: JobDetail, decision: Decision) -> Out
         audit_id=str(entry.id),
     )
     try:
-        answer = act.run(target, detail)
+        answer = act.run(target, detail, wish)
     except OutcomeUnknown:
         # Left open: the mark in Redis settles it later.
         return Outcome(UNKNOWN, NOT_KNOWN_YET, entry)
-    status, sentence = (DONE, act.done) if answer == "done" else SENTENCES[answer]
+    status, sentence = _ending(act, wish, entry, answer)
     ledger.close_entry(entry, status=status, outcome=sentence, now=timezone.now())
     return Outcome(status, sentence, entry)
+
+
+def _ending(act: Act, wish: Wish, entry: AuditEntry, answer: str) -> tuple[AuditEntry.Status, str]:
+    """How an entry is closed after the script's answer. Who lost a race is told to whom."""
+    if answer == "done":
+        return DONE, act.done.format(job_id=wish.job_id, queue=wish.queue.name)
+    status, sentence = SENTENCES[answer]
+    if status == CHANGED and answer != "already_done":
+        sentence = rival_sentence(wish.queue, wish.job_id, wish.now, but=entry, otherwise=sentence)
+    return status, sentence
 
 
 @contextmanager
@@ -137,5 +169,6 @@ def _about(act: Act, wish: Wish, detail: JobDetail | None = None) -> dict[str, A
         "job_type": path or "",
         "seen": wish.seen,
         "reason": wish.reason,
+        "batch": wish.batch,
         "now": wish.now,
     }

@@ -26,6 +26,10 @@ class Outcome:
         return self.status == DONE
 
     @property
+    def is_unconfirmed(self) -> bool:
+        return self.entry.decision_code == "unconfirmed"
+
+    @property
     def is_unknown(self) -> bool:
         return self.status == UNKNOWN
 
@@ -37,11 +41,15 @@ SENTENCES: dict[str, tuple[AuditEntry.Status, str]] = {
     "gone": (CHANGED, "Not done: the job is gone; somebody deleted it, or its time ran out."),
     "changed": (CHANGED, "Not done: the job changed since you looked. Look at it again before you decide."),
     "running": (REFUSED, "Not done: a run of this job still holds a lease."),
+    "taken": (REFUSED, "Not done: a worker or RQ's scheduler has the job in hand at this moment. Look again shortly."),
+    "unheard": (NOT_DONE, "Not done: no worker heard it. The one that began the job is gone, or cut off."),
     "queued": (REFUSED, "Not done: the job already stands in its queue."),
     "rate_limited": (REFUSED, "Not done: the job runs under a rate limit, which only RQ itself can give it back."),
     "refused": (NOT_DONE, "Not done: the job store takes no writes now (read-only, out of memory, or not allowed)."),
 }
 """For each answer of a guarded script but `done`."""
+
+UNCONFIRMED = "Not done: this act wants to be confirmed on its own page, and the answer there may have changed since."
 
 NOT_KNOWN_YET = (
     "Not known yet: the job store did not answer in time. Either it was done, or it will never be; "

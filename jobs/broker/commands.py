@@ -105,6 +105,19 @@ def was_carried_out(connection: str, audit_id: str) -> bool:
         return bool(client.exists(act_mark(audit_id)))
 
 
+def marks(connection: str, audit_ids: Sequence[str]) -> dict[str, str]:
+    """What the acts of these audit entries left, by entry: `requeued`, `deleted` …; those that left nothing are not in.
+
+    One round trip. Raises BrokerUnavailable.
+    """
+    with connections.acting(connection) as client:
+        pipeline = client.pipeline(transaction=False)
+        for audit_id in audit_ids:
+            pipeline.get(act_mark(audit_id))
+        found: list[bytes | None] = pipeline.execute()
+    return {audit_id: mark.decode() for audit_id, mark in zip(audit_ids, found, strict=True) if mark is not None}
+
+
 def _run(script: str, target: Target, *, more_keys: Sequence[str] = (), arguments: Sequence[str | int] = ()) -> str:
     keys = connections.get(target.connection).keys
     every_key = [*_common_keys(keys, target), *more_keys]

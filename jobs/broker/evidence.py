@@ -7,14 +7,14 @@ from datetime import datetime
 from jobs.broker.keys import is_confusable
 from jobs.broker.records import JobDetail, ResultKind
 from jobs.domain.calls import Call
-from jobs.domain.evidence import Evidence
+from jobs.domain.evidence import Evidence, WorkerSign
 from jobs.domain.failures import Reach, read_failure
 
 
 def evidence_of(detail: JobDetail) -> Evidence:
     """The evidence set of one job, complete as far as Redis shows it."""
     newest, job = detail.newest_result, detail.job
-    successes = [one.created_at for one in detail.results if one.kind is ResultKind.SUCCESSFUL and one.created_at]
+    successes = [one.ended_at or one.created_at for one in detail.results if one.kind is ResultKind.SUCCESSFUL]
     leases = [one.lease_until for one in detail.executions if one.lease_until]
     beats = [job.last_heartbeat, *(one.last_heartbeat for one in detail.executions)]
     return Evidence(
@@ -29,16 +29,33 @@ def evidence_of(detail: JobDetail) -> Evidence:
         newest_kind=newest.kind if newest else None,
         newest_text=newest.text if newest else None,
         newest_at=newest.created_at if newest else None,
-        succeeded_at=max(successes, default=None),
+        succeeded_at=max(filter(None, successes), default=None),
+        enqueued_at=job.enqueued_at,
         started_at=job.started_at,
         first_started_at=_first_start(detail),
         earlier_runs_may_have_acted=_earlier_runs_may_have_acted(detail),
         timeout_seconds=job.timeout_seconds,
         retries_left=job.retries_left,
+        repeats_left=job.repeats_left,
         last_sign_of_life=max(filter(None, beats), default=None),
+        executions=len(detail.executions),
         lease_until=max(leases, default=None),
+        worker=_worker_sign(detail),
         worker_is_known=detail.worker is not None and detail.worker.exists and detail.worker.died_at is None,
     )
+
+
+def _worker_sign(detail: JobDetail) -> WorkerSign:
+    """What is seen of the worker that the job names; nothing when another one may be running it by now."""
+    worker, started_at = detail.worker, detail.job.started_at
+    if worker is None or any(one.worker_name not in (None, worker.name) for one in detail.executions):
+        return WorkerSign.UNKNOWN
+    is_another = worker.born_at is not None and started_at is not None and worker.born_at > started_at
+    if not worker.exists or is_another:
+        return WorkerSign.MISSING
+    if worker.died_at is not None:
+        return WorkerSign.DIED
+    return WorkerSign.IDLE if worker.state == "idle" else WorkerSign.ALIVE
 
 
 def _earlier_runs_may_have_acted(detail: JobDetail) -> bool:

@@ -204,3 +204,10 @@ class JobDetail:
     def seen(self) -> str:
         """The token of what an operator looked at (seen_token)."""
         return seen_token(self.job, self.newest_result)
+
+    @property
+    def busy_worker(self) -> str | None:
+        """The worker of the run that goes on now, by its latest lease; else the one that the job itself names."""
+        leased = [one for one in self.executions if one.lease_until and one.worker_name]
+        newest = max(leased, key=lambda one: one.lease_until or datetime.min, default=None)
+        return newest.worker_name if newest else self.job.worker_name

@@ -1,117 +1,186 @@
-"""May this job be run again? A pure answer with its reason; nothing is done here (protocol, plain-job table)."""
+"""May this job be run again? A pure answer with its reason; nothing is done here (protocol, table for plain jobs)."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from datetime import UTC, datetime, tzinfo
+from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta, tzinfo
 from enum import StrEnum
 
 from jobs.domain.evidence import Evidence
-from jobs.domain.findings import UNKNOWN_RESULTS, Finding, Judgement
-from jobs.domain.idempotency import Idempotency
+from jobs.domain.findings import LONGEST_LIMIT_SECONDS, UNKNOWN_RESULTS, Finding, Judgement
+from jobs.domain.idempotency import Idempotency, Promise
 from jobs.domain.times import moment
 
 RETRYABLE_STATUSES = frozenset({"failed", "stopped"})
 
 
 class Action(StrEnum):
-    """What follows from a decision."""
+    """What follows from a decision; the first six are acts that may be carried out."""
 
     RETRY = "retry"
     DELETE = "delete"
+    CANCEL = "cancel"
+    STOP = "stop"
+    ENQUEUE = "enqueue"
+    REMOVE = "remove"
     SKIP_DUPLICATE = "skip_duplicate"
     WAIT = "wait"
     REVIEW = "review"
     REFUSE = "refuse"
 
 
+_ACTS = frozenset({Action.RETRY, Action.DELETE, Action.CANCEL, Action.STOP, Action.ENQUEUE, Action.REMOVE})
+
+
+@dataclass(frozen=True, kw_only=True)
+class Case:
+    """One job at one moment, as every decision about it is taken: evidence, finding, promise. Times read in `zone`."""
+
+    evidence: Evidence
+    judgement: Judgement
+    promise: Promise = field(default_factory=Promise)
+    now: datetime
+    zone: tzinfo = UTC
+
+
 @dataclass(frozen=True)
 class Decision:
-    """An answer: what to do, the code of the rule that said so, and its reason as one sentence."""
+    """An answer: what to do, the code of the rule that said so, and its reason as one sentence.
+
+    `rule`: the row of the table that answered, in words; '' for what stands in the way of every job alike.
+    `asks`: the act wants a person's confirmation on a page of its own.
+    """
 
     action: Action
     code: str
     sentence: str
+    rule: str = ""
+    asks: bool = False
 
     @property
     def allows_act(self) -> bool:
-        return self.action in (Action.RETRY, Action.DELETE)
+        return self.action in _ACTS
+
+    @property
+    def wants_review(self) -> bool:
+        return self.action is Action.REVIEW
 
 
-def decide_retry(evidence: Evidence, judgement: Judgement, idempotency: Idempotency, *, zone: tzinfo = UTC) -> Decision:
-    """Whether the job may be put back on its queue now. First matching rule wins; doubt is never a yes.
-
-    A time in the sentence is said in `zone`.
-    """
-    return _standing_in_the_way(evidence, judgement) or _by_promise(judgement, idempotency, zone)
+def decide_retry(case: Case) -> Decision:
+    """Whether the job may be put back on its queue now. First matching rule wins; doubt is never a yes."""
+    return _standing_in_the_way(case) or unless_it_may_still_run(case, _by_table(case))
 
 
-def decide_delete(evidence: Evidence, judgement: Judgement) -> Decision:
-    """Whether the job may be deleted now: only a failed one that no run can still be busy with."""
-    if objection := _not_a_resting_failure(evidence, judgement):
-        return objection
-    if evidence.lease_until is not None and not judgement.is_dead:
-        return Decision(Action.REFUSE, "in_progress", "A run of it may still be going on, and would bring it back.")
-    return Decision(Action.DELETE, "delete", "It is deleted from Redis for good, with its results.")
-
-
-def _standing_in_the_way(evidence: Evidence, judgement: Judgement) -> Decision | None:
-    """Reasons against a retry that hold whatever the job type promises."""
-    if judgement.finding is Finding.DONE_BUT_MARKED_FAILED:
+def objection_to_any_act(evidence: Evidence) -> Decision | None:
+    """What keeps opsboard from touching a job at all, whatever the act."""
+    if evidence.is_confusable:
         return Decision(
-            Action.SKIP_DUPLICATE, "already_completed", "It finished: running it again would do its work twice."
+            Action.REFUSE,
+            "confusable_name",
+            "RQ would take its id or its queue for something else (a colon inside), so no act on it is exact.",
         )
-    if objection := _not_a_resting_failure(evidence, judgement):
-        return objection
-    if not evidence.is_readable:
+    if not evidence.exists:
+        return Decision(Action.REFUSE, "data_gone", "Its data is gone from Redis: there is nothing left to act on.")
+    if evidence.is_rate_limited or evidence.status in ("rate_limited", "ready_to_enqueue"):
         return Decision(
-            Action.REFUSE, "unreadable", "Its stored call can't be read, so nothing says what would run or how safely."
+            Action.REFUSE, "rate_limited", "It runs under a rate limit, whose places only RQ itself can count."
         )
     return None
 
 
-def _not_a_resting_failure(evidence: Evidence, judgement: Judgement) -> Decision | None:
+def unless_it_may_still_run(case: Case, decision: Decision) -> Decision:
+    """The decision; but a yes has to wait until the old run is proved dead."""
+    if not decision.allows_act or case.judgement.is_dead:
+        return decision
+    return Decision(Action.WAIT, "may_still_run", _still_running(case), decision.rule)
+
+
+def _standing_in_the_way(case: Case) -> Decision | None:
+    """Reasons against a retry that hold whatever the job type promises."""
+    evidence, finding = case.evidence, case.judgement.finding
+    if objection := objection_to_any_act(evidence):
+        return objection
+    if finding is Finding.DONE_BUT_MARKED_FAILED:
+        return Decision(
+            Action.SKIP_DUPLICATE,
+            "already_completed",
+            "It finished: running it again would do its work twice.",
+            "done but marked failed, any type",
+        )
+    if objection := _not_a_resting_failure(evidence, finding):
+        return objection
+    if not evidence.is_readable:
+        return Decision(
+            Action.REFUSE,
+            "unreadable",
+            "Its stored call can't be read, so nothing says what would run or how safely.",
+            "payload unreadable, any type",
+        )
+    return None
+
+
+def _not_a_resting_failure(evidence: Evidence, finding: Finding) -> Decision | None:
     """The job is not failed, or not only that: something else already has it, or may have it soon."""
-    if judgement.finding is Finding.GONE:
-        return Decision(Action.REFUSE, "data_gone", "Its data is gone from Redis: there is nothing left to act on.")
     if evidence.status not in RETRYABLE_STATUSES:
-        return Decision(Action.REFUSE, *_BY_FINDING.get(judgement.finding, _NOT_FAILED))
-    if evidence.queued_times:
+        return Decision(Action.REFUSE, *_BY_FINDING.get(finding, ("not_failed", "It is not a failed job.")))
+    if evidence.queued_times or evidence.in_intermediate:
         return Decision(Action.REFUSE, "already_queued", "It already stands in its queue and will run.")
     if "failed" not in evidence.listed_in:
         return Decision(
             Action.REFUSE, "not_listed", "It is not among its queue's failed jobs: somebody may be moving it now."
         )
-    if evidence.is_rate_limited:
-        return Decision(
-            Action.REFUSE, "rate_limited", "It runs under a rate limit, which only RQ itself can give it back."
-        )
     return None
 
 
-def _by_promise(judgement: Judgement, idempotency: Idempotency, zone: tzinfo) -> Decision:
-    if idempotency is not Idempotency.REPEATABLE:
-        return Decision(Action.REFUSE, *_PROMISES[idempotency])
-    if not judgement.is_dead:
-        return Decision(Action.WAIT, "may_still_run", _still_running(judgement.dead_after, zone))
-    code = "never_started" if judgement.finding is Finding.NEVER_STARTED else "repeatable"
-    doubt = " Its last result is unknown." if judgement.finding in UNKNOWN_RESULTS else ""
-    return Decision(Action.RETRY, code, f"Its type is declared repeatable: running it again does no harm.{doubt}")
+def _by_table(case: Case) -> Decision:
+    """The table for plain jobs (protocol, Choices), row by row."""
+    finding, promise = case.judgement.finding, case.promise.idempotency
+    if finding is Finding.NEVER_STARTED and not case.evidence.earlier_runs_may_have_acted:
+        return Decision(Action.RETRY, "never_started", _NEVER_STARTED, "never entered the function, any type")
+    is_known = finding in (Finding.FAILED_KNOWN, Finding.NEVER_STARTED)
+    rule = f"{'failed with a known error' if is_known else 'result unknown'}, declared {promise.value}"
+    if promise is Idempotency.REPEATABLE:
+        doubt = " Its last result is unknown." if finding in UNKNOWN_RESULTS else ""
+        sentence = f"Its type is declared repeatable: running it again does no harm.{doubt}"
+        return Decision(Action.RETRY, "repeatable", sentence, rule)
+    if is_known and promise is Idempotency.KEYED:
+        return _by_key(case, rule)
+    code = "may_have_acted" if is_known else "result_unknown"
+    return Decision(Action.REVIEW, code, f"{_REPEATING[promise]} {_FIND_OUT[is_known]}", rule)
 
 
-def _still_running(dead_after: datetime | None, zone: tzinfo) -> str:
+def _by_key(case: Case, rule: str) -> Decision:
+    """A retry is safe as long as it ends before the other side forgets the key of the first run."""
+    first, kept_for, limit = case.evidence.first_started_at, case.promise.remembered_for, case.evidence.timeout_seconds
+    if first is None or kept_for is None or limit is None or not 0 < limit <= LONGEST_LIMIT_SECONDS:
+        return Decision(Action.REVIEW, "may_have_acted", f"{_KEY_NOT_KNOWN} {_FIND_OUT[True]}", rule)
+    forgotten_at = first + kept_for
+    until = moment(forgotten_at, case.zone)
+    if case.now + timedelta(seconds=limit) >= forgotten_at:
+        sentence = f"The other side recognises a repeat only until {until}, which a retry might not keep to."
+        return Decision(Action.REVIEW, "key_expired", f"{sentence} {_FIND_OUT[True]}", rule)
+    sentence = f"The other side recognises a repeat until {until}: within that time running it again does no harm."
+    return Decision(Action.RETRY, "same_key", sentence, rule, asks=True)
+
+
+def _still_running(case: Case) -> str:
+    dead_after = case.judgement.dead_after
     if dead_after is None:
         return "Its last run may still be going on: it has no time limit, and nothing proves that it ended."
-    return f"Its last run may still be going on, at the latest until {moment(dead_after, zone)}."
+    return f"Its last run may still be going on, at the latest until {moment(dead_after, case.zone)}."
 
 
-_NOT_FAILED = ("not_failed", "It is not a failed job.")
+_NEVER_STARTED = (
+    "Nothing of it ran, so nothing can happen twice. It will fail the same way again until what kept it from "
+    "beginning is mended."
+)
 
 _BY_FINDING = {
     Finding.QUEUED: ("already_queued", "It is already queued and will run."),
-    Finding.LOST: ("not_failed", "It is not failed but lost from its queue; retry does not place it there."),
+    Finding.LOST: ("not_failed", "It is not failed but lost from its queue: “Enqueue now” is the act for that."),
     Finding.RUNNING: ("in_progress", "It is running now."),
     Finding.LEASE_EXPIRED: ("in_progress", "It counts as running until RQ gives it up; it may still be at work."),
+    Finding.WORKER_GONE: ("in_progress", "It counts as running until RQ gives it up; it may still be at work."),
     Finding.RETRY_PENDING: ("retry_pending", "RQ will run it again by itself at its due time."),
     Finding.SCHEDULED: ("scheduled", "It is scheduled and has not failed."),
     Finding.DEFERRED: ("deferred", "It waits for other jobs and has not failed."),
@@ -120,18 +189,17 @@ _BY_FINDING = {
     Finding.CREATED: ("not_failed", "It was never put on a queue, so it cannot have failed."),
 }
 
-_PROMISES = {
-    Idempotency.UNDECLARED: (
-        "undeclared",
-        "Nobody has declared whether this job type may be run twice, so it counts as unsafe.",
-    ),
-    Idempotency.UNSAFE: ("unsafe", "Its type is declared unsafe: running it again may act a second time."),
-    Idempotency.KEYED: (
-        "keyed_unchecked",
-        "Its type is only safe while the other side remembers its key, which is not checked here yet.",
-    ),
-    Idempotency.CHECKABLE: (
-        "checkable_unchecked",
-        "Its type is only safe after the other side has been asked what happened.",
-    ),
+_REPEATING = {
+    Idempotency.UNDECLARED: "Nobody has declared whether this job type may be run twice, so it counts as unsafe.",
+    Idempotency.UNSAFE: "Its type is declared unsafe: running it again may act a second time.",
+    Idempotency.KEYED: "The other side would recognise a repeat only if it took the first run's key.",
+    Idempotency.CHECKABLE: "Its type is only safe after the other side has been asked what happened.",
 }
+
+_FIND_OUT = {
+    True: "Its last run may have acted before it failed, and opsboard can't record yet what somebody found out.",
+    False: "Nobody knows whether its last run acted, and opsboard can't record yet what somebody found out.",
+}
+"""Why a review is refused, by whether the error is known."""
+
+_KEY_NOT_KNOWN = "How long the other side recognises a repeat of this job can't be told."

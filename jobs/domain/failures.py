@@ -7,6 +7,7 @@ import signal
 from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import StrEnum
+from itertools import takewhile
 
 from jobs.domain.tracebacks import Frame, RaisedException, parse_traceback
 
@@ -40,38 +41,79 @@ def read_failure(text: str | None) -> Failure:
 
 
 def _read_traceback(exceptions: Sequence[RaisedException]) -> Failure:
-    if any(one.kind.endswith("JobTimeoutException") for one in exceptions):
-        return Failure(Reach.UNKNOWN, "it ran into its time limit and was cut off at an arbitrary point")
-    frames = [frame for one in exceptions for frame in one.frames]
-    if not exceptions or not frames:
-        return Failure(Reach.UNKNOWN, "its last run left a text that says nothing about where it ended")
-    ours = {frame.function for frame in frames if _is_rq(frame)}
-    if ours & _AFTER_THE_RETURN:
+    """Read the one exception of the chain that came out where RQ had called the function.
+
+    Those before it were caught within the function, one behind it was raised by the failure callback. The function may
+    itself use RQ, and a message may quote a traceback; so what counts is the path from RQ's call, not a name anywhere.
+    """
+    came_out = [at for at, one in enumerate(exceptions) if _is_from_the_run(_path(one))]
+    if len(came_out) != 1:
+        return _read_without_path(exceptions)
+    path, run = _path(exceptions[came_out[0]]), exceptions[: came_out[0] + 1]
+    if _AFTER_THE_RETURN.intersection(path):
         return Failure(Reach.RETURNED, "the function returned, and RQ failed only afterwards")
-    return _read_entry(exceptions[-1], exceptions[0].frames or exceptions[-1].frames, ours)
+    return _cut_off(run) or _read_path(path, run[-1])
 
 
-def _read_entry(last: RaisedException, frames: Sequence[Frame], ours: set[str]) -> Failure:
-    """Did control pass from RQ's call into the function?"""
-    if "import_attribute" in ours:
-        return Failure(Reach.NEVER_ENTERED, "the function was not found (code at the top of its module may have run)")
-    if last.kind.endswith("DeserializationError"):
-        return Failure(Reach.NEVER_ENTERED, "the worker could not read the stored arguments")
-    if any(not frame.is_library for frame in frames):
-        return Failure(Reach.RAISED, "the function raised an error")
-    if last.kind == "TypeError" and _DOES_NOT_BIND.search(last.message):
-        return Failure(Reach.NEVER_ENTERED, "the stored arguments do not fit the function")
-    if "_execute" in ours:
-        return Failure(Reach.RAISED, "the function raised an error")
-    return Failure(Reach.UNKNOWN, "it failed inside RQ at a point that the record does not show")
+def _path(raised: RaisedException) -> list[str]:
+    """RQ's own functions that led to the exception, up to the first frame that is not RQ's."""
+    return [frame.function for frame in takewhile(_is_rq, raised.frames)]
 
 
 def _is_rq(frame: Frame) -> bool:
-    return "/rq/" in frame.file.replace("\\", "/")
+    return _RQ_MODULES.search(frame.file) is not None
 
+
+def _is_from_the_run(path: Sequence[str]) -> bool:
+    return bool(path) and path[0] in _CALLERS and "execute_failure_callback" not in path
+
+
+def _cut_off(run: Sequence[RaisedException]) -> Failure | None:
+    # A group holds its members in its message.
+    if any(one.kind.endswith("JobTimeoutException") or "JobTimeoutException: Task" in one.message for one in run):
+        return Failure(Reach.UNKNOWN, "it ran into its time limit and was cut off at an arbitrary point")
+    return None
+
+
+def _read_path(path: Sequence[str], raised: RaisedException) -> Failure:
+    """Did control pass from RQ's call into the function?"""
+    if "_execute" not in path:
+        if "prepare_job_execution" in path:
+            return Failure(Reach.NEVER_ENTERED, _BEFORE_THE_CALL.get(raised.kind, "RQ failed before it called it"))
+        return Failure(Reach.UNKNOWN, "it failed inside RQ at a point that the record does not show")
+    if set(path[path.index("_execute") + 1 :][:1]) & _OPERANDS:
+        return Failure(Reach.NEVER_ENTERED, _BEFORE_THE_CALL.get(raised.kind, _NOT_FOUND))
+    is_at_the_call = raised.frames[-1].function == "_execute"
+    if is_at_the_call and raised.kind == "TypeError" and _DOES_NOT_BIND.search(raised.message):
+        return Failure(Reach.NEVER_ENTERED, "the stored arguments do not fit the function")
+    return Failure(Reach.RAISED, "the function raised an error")
+
+
+def _read_without_path(exceptions: Sequence[RaisedException]) -> Failure:
+    """Of a text that RQ's worker did not write, or that was cut: nothing bolder than that user code raised."""
+    if timeout := _cut_off(exceptions):
+        return timeout
+    if any("execute_failure_callback" in _path(one) for one in exceptions):
+        return Failure(Reach.UNKNOWN, "its failure callback failed too, and its error hides how the run ended")
+    if any(one.has_user_frames for one in exceptions):
+        return Failure(Reach.RAISED, "the function raised an error")
+    return Failure(Reach.UNKNOWN, "its last run left a text that says nothing about where it ended", is_dead=False)
+
+
+_RQ_MODULES = re.compile(r"[/\\]rq[/\\](?:job|callbacks|utils|queue|timeouts|serializers|worker[/\\]\w+)\.py$")
+
+_CALLERS = {"perform_job", "run_sync"}
+"""Where RQ catches what a run raises: a traceback of a run begins there."""
 
 _AFTER_THE_RETURN = {"execute_success_callback", "handle_job_success", "_handle_success"}
 """RQ's functions that run only once the job's function has returned."""
+
+_OPERANDS = {"func", "func_name", "instance", "args", "kwargs"}
+"""What RQ looks up, imports or deserialises within the line that calls the function, before the call."""
+
+_NOT_FOUND = "the function was not found (code at the top of its module may have run)"
+
+_BEFORE_THE_CALL = {"rq.exceptions.DeserializationError": "the worker could not read the stored arguments"}
 
 _DOES_NOT_BIND = re.compile(
     r"missing \d+ required (positional|keyword-only) argument|takes .{1,40} positional arguments? but"
@@ -89,18 +131,25 @@ def _waitpid(match: re.Match[str]) -> Failure:
 def _exit_words(status: int) -> str:
     """Plain words for a wait status: the low seven bits are a signal, the next byte an exit code."""
     number = status & 0x7F
-    if number == signal.SIGKILL:
-        return "its process was killed (signal 9; often the machine was out of memory)"
-    if number == signal.SIGTERM:
-        return "its process was told to end (signal 15; often a restart or a deployment)"
-    if number == signal.SIGSEGV:
-        return "its process crashed (signal 11, a fault in compiled code)"
     if number:
-        return f"its process was ended by signal {number}"
+        return _SIGNALS.get(number, f"its process was ended by signal {number}")
     code = status >> 8
     if code == 1:
         return "its process ended with exit code 1 (often Redis was lost just when the result was to be written)"
     return f"its process ended by itself with exit code {code}"
+
+
+# Numbers that are the same wherever RQ runs.
+_SIGNALS: dict[int, str] = {
+    signal.SIGHUP: "its process was told to end (signal 1; often its terminal was closed)",
+    signal.SIGINT: "its process was interrupted (signal 2, as by Ctrl-C)",
+    signal.SIGILL: "its process crashed (signal 4, an instruction that its processor does not know)",
+    signal.SIGABRT: "its process gave itself up (signal 6; often a failed check in compiled code)",
+    signal.SIGFPE: "its process crashed (signal 8, a calculation in compiled code)",
+    signal.SIGKILL: "its process was killed (signal 9; often the machine was out of memory)",
+    signal.SIGSEGV: "its process crashed (signal 11, a fault in compiled code)",
+    signal.SIGTERM: "its process was told to end (signal 15; often a restart or a deployment)",
+}
 
 
 def _abandoned(_: re.Match[str]) -> Failure:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+from datetime import timedelta
 from enum import StrEnum
 
 
@@ -18,3 +20,11 @@ class Idempotency(StrEnum):
     """A repeat may act a second time, and nobody can tell beforehand."""
     UNDECLARED = "undeclared"
     """Nobody has said; treated as unsafe."""
+
+
+@dataclass(frozen=True)
+class Promise:
+    """The declared class, and for keyed how long the other side recognises a repeated key (None: nobody said)."""
+
+    idempotency: Idempotency = Idempotency.UNDECLARED
+    remembered_for: timedelta | None = None

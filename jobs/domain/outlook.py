@@ -22,9 +22,9 @@ def outlook(
     sentences = [_NEXT.get(finding, "")]
     if finding in (Finding.SCHEDULED, Finding.RETRY_PENDING):
         sentences = [_scheduled(due_at, zone), "" if has_scheduler else _NO_SCHEDULER]
-    if finding in (Finding.QUEUED, Finding.DEFERRED, Finding.LEASE_EXPIRED) and not has_worker:
+    if finding in (Finding.QUEUED, Finding.DEFERRED, Finding.LEASE_EXPIRED, Finding.WORKER_GONE) and not has_worker:
         sentences.append("No worker listens to its queue now.")
-    if finding in (Finding.LEASE_EXPIRED, Finding.RUNNING) and retries_left:
+    if finding in (Finding.LEASE_EXPIRED, Finding.WORKER_GONE, Finding.RUNNING) and retries_left:
         sentences.append(_reruns(retries_left))
     if expires_at is not None:
         sentences.append(f"Redis keeps its data until {moment(expires_at, zone, has_seconds=False)}.")
@@ -43,6 +43,8 @@ def _reruns(retries_left: int) -> str:
     )
 
 
+_TIDYING = "the next worker that tidies up its queue declares it failed: one that starts, or within ten minutes."
+
 _NO_SCHEDULER = "No scheduler is running for its queue: until one does, it waits."
 
 _NEXT = {
@@ -53,9 +55,8 @@ _NEXT = {
     Finding.DONE_BUT_MARKED_FAILED: "RQ will not run it again by itself.",
     Finding.QUEUED: "The next free worker runs it when its turn comes.",
     Finding.LOST: "Nothing: RQ has no way to find it.",
-    Finding.LEASE_EXPIRED: (
-        "The next worker that tidies up its queue declares it failed: one that starts, or within ten minutes."
-    ),
+    Finding.LEASE_EXPIRED: _TIDYING.capitalize(),
+    Finding.WORKER_GONE: f"If its process finishes, it counts as finished. If its lease runs out first, {_TIDYING}",
     Finding.DEFERRED: (
         "It is queued when the jobs it waits for have finished; should one of those fail, it waits for ever."
     ),

@@ -94,6 +94,7 @@ STATE_WORDS: dict[str, StateWord] = {
     "refused": _made(_("refused"), Look.SKIPPED),
     "changed": _made(_("not done: the job changed"), Look.SKIPPED),
     "not_done": _made(_("not done"), Look.SKIPPED),
+    "not_tried": _made(_("not tried"), Look.SKIPPED),
     "intended": _made(_("not known yet"), Look.REVIEW),
     "unsettled": _made(_("never known"), Look.REVIEW),
 }
@@ -111,6 +112,16 @@ VERB_WORDS = {
     "revoke_access": _("take rights"),
 }
 """What a person did, by the verb of its `AuditEntry`."""
+
+ACT_SLUGS = {
+    "retry_job": "retry",
+    "enqueue_job": "enqueue",
+    "cancel_job": "cancel",
+    "stop_job": "stop",
+    "delete_job": "delete",
+    "remove_entry": "remove-entry",
+}
+"""The last word of an act's address, by verb; the address is called `job-<word>`."""
 
 MOVING_STATES = frozenset(
     {

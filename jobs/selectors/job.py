@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Container, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
@@ -13,18 +13,19 @@ from django.utils import timezone
 
 from jobs import ledger
 from jobs.broker.details import read_job
-from jobs.broker.evidence import evidence_of
 from jobs.broker.fields import epoch
 from jobs.broker.records import Execution, JobDetail, Relative, Result, ResultKind, Worker
 from jobs.domain.arguments import Argument
 from jobs.domain.calls import Unreadable
-from jobs.domain.decisions import Decision
-from jobs.domain.findings import Judgement, judge
+from jobs.domain.decisions import Case, Decision
+from jobs.domain.findings import Finding, Judgement
 from jobs.domain.idempotency import Idempotency
 from jobs.domain.outlook import outlook
-from jobs.judging import declared_type, delete_decision, function_path, idempotency_of, retry_decision
+from jobs.domain.terms import retry_terms
+from jobs.domain.verbs import DECIDE, verbs_for
+from jobs.judging import case_of, declared_type, function_path, idempotency_of, word_to_type
 from jobs.models import AuditEntry, JobType, Queue
-from jobs.permissions import Permission, Visibility, may, permissions_on
+from jobs.permissions import RIGHT_FOR, Permission, Visibility, may, permissions_on
 from jobs.selectors.texts import (
     LATEST_CHARACTERS,
     OLDER_CHARACTERS,
@@ -60,6 +61,18 @@ class RelatedJob:
 
 
 @dataclass(frozen=True, kw_only=True)
+class Offer:
+    """An act as the page offers it: what would be decided, whether this person may ask for it, by which right."""
+
+    verb: str
+    decision: Decision
+    is_allowed: bool
+    right: Permission
+    terms: str = ""
+    """On which terms the job would run; '' for acts that run nothing."""
+
+
+@dataclass(frozen=True, kw_only=True)
 class JobPage:
     """The whole page. `state` is a key of the words table; `seen` is the token that an act must bring back."""
 
@@ -75,10 +88,11 @@ class JobPage:
     idempotency: Idempotency
     job_type: JobType | None
     seen: str
-    retry: Decision
-    delete: Decision
-    may_retry: bool
-    may_delete: bool
+    offers: tuple[Offer, ...]
+    """Every act, in the order in which a page offers them."""
+    offered: tuple[Offer, ...]
+    """Those worth speaking of in this state."""
+    word_to_type: str
     may_declare: bool
     error: ErrorText | None
     attempts: tuple[Attempt, ...]
@@ -100,6 +114,15 @@ class JobPage:
     dependents_unlisted: int
     audit: QuerySet[AuditEntry]
 
+    @property
+    def is_gone(self) -> bool:
+        """Only the id is left of it, in some list."""
+        return self.state == Finding.GONE
+
+    def offer(self, verb: str) -> Offer:
+        """The act of this verb, whether it is worth speaking of or not."""
+        return next(one for one in self.offers if one.verb == verb)
+
 
 def job_page(user: User, visibility: Visibility, queue: Queue, job_id: str, *, now: datetime) -> JobPage | None:
     """The page of one job of a visible queue, or None when the queue has no such job. Raises BrokerUnavailable."""
@@ -107,8 +130,8 @@ def job_page(user: User, visibility: Visibility, queue: Queue, job_id: str, *, n
     if detail is None:
         return None
     declared = declared_type(detail.job.call)
-    judgement = judge(evidence_of(detail), now)
-    rights = permissions_on(user, queue)
+    case = case_of(detail, now, declared)
+    judgement, offers = case.judgement, _offers(case, permissions_on(user, queue))
     attempts = _attempts(detail, masks_of(detail.job.call, declared))
     return JobPage(
         connection=queue.connection,
@@ -119,10 +142,9 @@ def job_page(user: User, visibility: Visibility, queue: Queue, job_id: str, *, n
         outlook=outlook(judgement.finding, retries_left=detail.job.retries_left, **_surroundings(detail)),
         **_call_facts(detail, declared),
         seen=detail.seen,
-        retry=retry_decision(detail, now),
-        delete=delete_decision(detail, now),
-        may_retry=Permission.RETRY_JOB in rights,
-        may_delete=Permission.DELETE_JOB in rights,
+        offers=offers,
+        offered=tuple(one for one in offers if one.verb in verbs_for(judgement.finding)),
+        word_to_type=word_to_type(detail.job.call),
         may_declare=may(user, Permission.CHANGE_JOBTYPE),
         error=attempts[0].error if attempts else None,
         attempts=attempts,
@@ -130,6 +152,20 @@ def job_page(user: User, visibility: Visibility, queue: Queue, job_id: str, *, n
         **_run_facts(detail),
         **_relatives(detail, visibility),
         audit=ledger.entries_of_job(queue.connection, queue.name, job_id),
+    )
+
+
+def _offers(case: Case, rights: Container[Permission]) -> tuple[Offer, ...]:
+    terms = retry_terms(timeout_seconds=case.evidence.timeout_seconds, retries_left=case.evidence.retries_left)
+    return tuple(
+        Offer(
+            verb=verb,
+            decision=decide(case),
+            is_allowed=RIGHT_FOR[verb] in rights,
+            right=RIGHT_FOR[verb],
+            terms=terms if verb in ("retry_job", "enqueue_job") else "",
+        )
+        for verb, decide in DECIDE.items()
     )
 
 

@@ -13,6 +13,7 @@ from jobs.domain.calls import Unreadable
 from jobs.domain.evidence import Evidence
 from jobs.domain.findings import Finding, judge
 from jobs.domain.idempotency import Idempotency
+from jobs.domain.ticks import Tick
 from jobs.judging import declared_types, function_path, idempotency_of
 from jobs.models import NAME_LENGTH, JobType
 from jobs.selectors.texts import Masks, arguments_of, masks_of, one_line
@@ -26,6 +27,8 @@ class JobRow:
     queue: str
     job_id: str
     can_open: bool
+    seen: str
+    """The token of what the list shows of it; an act on a ticked row is refused when it is another by then."""
     state: str
     note: str
     function: str | None
@@ -44,6 +47,12 @@ class JobRow:
     worker_name: str | None
     position: int | None = None
 
+    @property
+    def tick(self) -> str:
+        """What the row is sent as when it is ticked; '' for a job that nobody can act on from here."""
+        can_be_told = self.can_open and "\0" not in self.queue + self.job_id
+        return Tick(self.queue, self.job_id, self.seen).encode() if can_be_told else ""
+
 
 def job_rows(connection: str, listed_as: str, rows: Sequence[ListedJob], now: datetime) -> tuple[JobRow, ...]:
     """Rows of one list of `connection` (`listed_as`: queued, failed, started …), in the given order; one query."""
@@ -61,6 +70,7 @@ def _job_row(connection: str, listed_as: str, row: ListedJob, types: Mapping[str
         queue=row.queue,
         job_id=job.job_id,
         can_open=_is_at_home(row) and len(job.job_id) <= NAME_LENGTH,
+        seen=row.seen,
         state=state,
         note=_note(listed_as, row, state),
         function=function_path(job.call),

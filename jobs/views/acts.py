@@ -1,8 +1,6 @@
-"""What an operator presses: retry, and delete with its confirmation. Each view names one act and hands over."""
+"""What an operator does with one job. GET asks and shows the answer beforehand, POST acts; every verb the same way."""
 
 from __future__ import annotations
-
-from collections.abc import Callable
 
 from django.contrib import messages
 from django.http import HttpResponse
@@ -10,43 +8,35 @@ from django.shortcuts import redirect
 from django.utils import timezone
 from django.views.decorators.http import require_http_methods
 
-from jobs.actions.guarded import JobNotFound, Wish
-from jobs.actions.jobs import delete_job, retry_job
+from jobs.actions.guarded import JobNotFound, Wish, carry_out
+from jobs.actions.jobs import ACTS
 from jobs.actions.outcomes import CHANGED, NOT_DONE, REFUSED, UNKNOWN, Outcome
-from jobs.domain.findings import Finding
 from jobs.models import Queue
-from jobs.permissions import Permission, QueueNotVisible, find_queue, require
+from jobs.permissions import QueueNotVisible, find_queue, require
 from jobs.views.job import job_gone, read_page
-from jobs.views.landing import act
 from jobs.views.requests import SignedInRequest, known_connection, render_page
 
 _STATUS = {REFUSED: 409, CHANGED: 409, NOT_DONE: 503, UNKNOWN: 503}
 """What a client learns of an act that was not carried out, or not known to be."""
-
-
-@act
-def retry(request: SignedInRequest, connection: str, queue: str, job_id: str) -> HttpResponse:
-    """Put one failed job back on its queue, if the rules allow it."""
-    wish = _wish(request, connection, queue, job_id)
-    return _carry_out(request, wish, "retry_job", retry_job, then=("jobs:job", connection, queue, job_id))
+_LEAVES_NO_PAGE = ("delete_job", "remove_entry")
 
 
 @require_http_methods(["GET", "HEAD", "POST"])
-def delete(request: SignedInRequest, connection: str, queue: str, job_id: str) -> HttpResponse:
-    """GET asks, POST deletes."""
+def act_on_job(request: SignedInRequest, connection: str, queue: str, job_id: str, *, verb: str) -> HttpResponse:
+    """GET: what the act would do to this job, and why or why not. POST: do it."""
     if request.method == "POST":
-        wish = _wish(request, connection, queue, job_id)
-        then = ("jobs:queue-state", connection, queue, "failed")
-        return _carry_out(request, wish, "delete_job", delete_job, then=then)
-    return _confirm_delete(request, find_queue(request.user, known_connection(connection), queue), job_id)
+        return _act(request, verb, _wish(request, connection, queue, job_id))
+    found = find_queue(request.user, known_connection(connection), queue)
+    require(request.user, ACTS[verb].permission, found)
+    return _ask(request, verb, found, job_id)
 
 
-def _confirm_delete(request: SignedInRequest, queue: Queue, job_id: str) -> HttpResponse:
-    require(request.user, Permission.DELETE_JOB, queue)
+def _ask(request: SignedInRequest, verb: str, queue: Queue, job_id: str, *, mistyped: bool = False) -> HttpResponse:
     page = read_page(request, queue, job_id)
-    if page is None or page.state == Finding.GONE:
-        return job_gone(request, queue, job_id, is_listed=page is not None)
-    return render_page(request, "confirm_delete_page.html", {"page": page})
+    if page is None or (page.is_gone and verb != "remove_entry"):
+        return job_gone(request, queue, job_id, page)
+    context = {"page": page, "offer": page.offer(verb), "mistyped": mistyped, "reason": request.POST.get("reason", "")}
+    return render_page(request, "confirm_act_page.html", context, status=400 if mistyped else 200)
 
 
 def _wish(request: SignedInRequest, connection: str, queue: str, job_id: str) -> Wish:
@@ -61,20 +51,32 @@ def _wish(request: SignedInRequest, connection: str, queue: str, job_id: str) ->
         job_id=job_id,
         seen=request.POST.get("seen", ""),
         reason=request.POST.get("reason", "").strip(),
+        confirmed=request.POST.get("confirmed", ""),
+        typed=request.POST.get("typed", "").strip(),
         now=timezone.now(),
     )
 
 
-def _carry_out(
-    request: SignedInRequest, wish: Wish, verb: str, do: Callable[[Wish], Outcome], *, then: tuple[str, ...]
-) -> HttpResponse:
+def _act(request: SignedInRequest, verb: str, wish: Wish) -> HttpResponse:
     try:
-        outcome = do(wish)
+        outcome = carry_out(ACTS[verb], wish)
     except JobNotFound:
         return job_gone(request, wish.queue, wish.job_id)
     if outcome.is_done:
         messages.success(request, outcome.sentence)
-        return redirect(then[0], *then[1:])
+        return redirect(*_next_page(verb, wish))
+    if outcome.is_unconfirmed:
+        return _ask(request, verb, wish.queue, wish.job_id, mistyped=True)
+    return _say(request, verb, wish, outcome)
+
+
+def _next_page(verb: str, wish: Wish) -> tuple[str, ...]:
+    if verb in _LEAVES_NO_PAGE:
+        return "jobs:queue-state", wish.queue.connection, wish.queue.name, "failed"
+    return "jobs:job", wish.queue.connection, wish.queue.name, wish.job_id
+
+
+def _say(request: SignedInRequest, verb: str, wish: Wish, outcome: Outcome) -> HttpResponse:
     context = {
         "outcome": outcome,
         "verb": verb,

@@ -14,6 +14,7 @@ from jobs.broker.keys import STATES
 from jobs.models import Queue
 from jobs.permissions import Visibility, find_queue, visibility
 from jobs.selectors.lists import ListPage, failed_page, queued_page, registry_page, visible_connections
+from jobs.selectors.ticked import offer, queues_of
 from jobs.views.requests import SignedInRequest, cursors, known_connection, render_page
 
 FARTHEST = 10_000_000
@@ -34,11 +35,13 @@ def failed(request: SignedInRequest) -> HttpResponse:
             page = failed_page(seen, connection, queue, after=after, before=before, now=timezone.now())
         except BrokerUnavailable as error:
             unreachable = error.cause
+    page = page or _empty(connection, queue, seen)
     return render_page(
         request,
         "failed_page.html",
         {
-            "page": page or _empty(connection, queue, seen),
+            "page": page,
+            "offer": offer(request.user, queues_of(seen, page), "failed"),
             "connections": choices,
             "store_unreachable": unreachable,
             "query": urlencode({"connection": connection, **({"queue": queue.name} if queue else {})}),
@@ -58,7 +61,12 @@ def queue_state(request: SignedInRequest, connection: str, queue: str, state: st
     return render_page(
         request,
         "queue_state_page.html",
-        {"page": page, "queue": found, "tabs": tuple((one, page.total if one == state else None) for one in STATES)},
+        {
+            "page": page,
+            "offer": offer(request.user, [found], state),
+            "queue": found,
+            "tabs": tuple((one, page.total if one == state else None) for one in STATES),
+        },
         part="_state_rows_part.html",
     )
 

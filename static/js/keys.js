@@ -8,9 +8,16 @@
   const isSeen = (element) => element.checkVisibility();
   let goUntil = 0;
 
+  const row = () => document.activeElement.closest("[data-key]");
+
+  function tick(isRange) {
+    row()?.dispatchEvent(new CustomEvent("opsboard:tick", { bubbles: true, detail: { isRange } }));
+  }
+
   function move(step) {
     const links = [...document.querySelectorAll("[data-row-link]")].filter(isSeen);
-    const at = links.findIndex((link) => link === document.activeElement);
+    const here = row();
+    const at = links.findIndex((link) => here?.contains(link));
     const next = links[at < 0 ? (step > 0 ? 0 : links.length - 1) : at + step];
     next?.focus();
     next?.closest("[data-key]")?.scrollIntoView({ block: "nearest" });
@@ -34,6 +41,8 @@
     "?": () => help.showModal(),
     j: () => move(1),
     k: () => move(-1),
+    x: () => tick(false),
+    X: () => tick(true),
     r: refresh,
     p: () => open("[data-live-pause]"),
     g: () => {
@@ -43,7 +52,7 @@
   };
 
   function isTyping(target) {
-    return target.closest("input, textarea, select, [contenteditable], dialog[open]");
+    return target.closest("input:not([name=row]), textarea, select, [contenteditable], dialog[open]");
   }
 
   document.addEventListener("keydown", (event) => {

@@ -17,7 +17,7 @@
   function isInUse(element) {
     const selection = getSelection();
     const isSelected = selection.rangeCount && !selection.isCollapsed && selection.containsNode(element, true);
-    return isSelected || element.contains(document.activeElement) || element.querySelector("details[open], dialog[open]");
+    return isSelected || element.contains(document.activeElement) || element.querySelector("details[open], dialog[open], :checked");
   }
 
   function update(element, fresh) {
@@ -76,9 +76,18 @@
     offer(part, count);
   }
 
+  // A box stands for what its person saw, so the ticked one itself moves over to the fresh row.
+  function keepTicks(body, rows) {
+    for (const box of body.querySelectorAll("input:checked")) {
+      const row = rows.find((one) => one.dataset.key === box.closest("[data-key]").dataset.key);
+      row?.querySelector("input[type=checkbox]")?.replaceWith(box);
+    }
+  }
+
   // Only on request do rows come and go; then the list is as the server last gave it.
   function showRows(place) {
     waiting.forEach((rows, body) => {
+      keepTicks(body, rows);
       body.replaceChildren(...rows);
       body.closest("table").hidden = false;
     });

@@ -77,11 +77,27 @@ local function is_listed_as(status)
     return not LISTED_IN[status] or redis.call('ZSCORE', LISTED_IN[status], ID)
 end
 
+-- An account that lacks one command would be refused in the middle of an act, and what was written before would stay.
+-- (Redis 6 has no way to ask.)
+local function may_do_all()
+    if not redis.acl_check_cmd then return true end
+    for _, command in ipairs({
+        {'SET', MARK, '', 'EX', 1}, {'DEL', MARK}, {'DEL', JOB}, {'HSET', JOB, '', ''}, {'HDEL', JOB, ''},
+        {'EXPIRE', JOB, 1}, {'PERSIST', JOB}, {'RPUSH', QUEUE, ID}, {'LPUSH', QUEUE, ID}, {'LREM', QUEUE, 0, ID},
+        {'SADD', QUEUES, QUEUE}, {'SREM', DEPENDENTS, ID}, {'SMEMBERS', DEPENDENCIES}, {'ZADD', CANCELED, 0, ID},
+        {'ZREM', FAILED, ID}, {'ZRANGE', EXECUTIONS, 0, -1},
+    }) do
+        if not redis.acl_check_cmd(unpack(command)) then return false end
+    end
+    return true
+end
+
 -- What speaks against any act at all: its code, or nil.
 local function first_objection()
     if server_seconds() > tonumber(DEADLINE) then return 'too_late' end
     if redis.call('EXISTS', MARK) == 1 then return 'already_done' end
     if is_damaged() then return 'damaged' end
+    if not may_do_all() then return 'refused' end
     return nil
 end
 

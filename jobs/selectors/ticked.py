@@ -1,0 +1,208 @@
+"""Ticked rows: which rows of a list may be ticked, what would become of each, and what became of one press."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime
+from uuid import UUID
+
+from django.conf import settings
+from django.contrib.auth.models import User
+from django.utils.translation import gettext_lazy as _
+
+from jobs import ledger
+from jobs.broker.details import read_job
+from jobs.broker.records import JobDetail
+from jobs.domain.decisions import Action, Case, Decision
+from jobs.domain.ticks import Tick
+from jobs.judging import case_of
+from jobs.models import AuditEntry, Queue
+from jobs.permissions import Permission, Visibility, permissions_by_queue
+from jobs.selectors.lists import ListPage
+
+RIGHTS: Mapping[str, Permission] = {
+    "retry_job": Permission.RETRY_JOB,
+    "enqueue_job": Permission.RETRY_JOB,
+    "cancel_job": Permission.CANCEL_JOB,
+    "delete_job": Permission.DELETE_JOB,
+}
+"""What can be done with ticked rows, and the right it takes."""
+FITTING: Mapping[str, Sequence[str]] = {
+    "failed": ("retry_job", "delete_job"),
+    "queued": ("cancel_job", "delete_job"),
+    "scheduled": ("enqueue_job", "cancel_job", "delete_job"),
+    "deferred": ("cancel_job", "delete_job"),
+    "canceled": ("delete_job",),
+    "finished": ("delete_job",),
+}
+"""What is offered in each list; nothing for jobs that are running."""
+ASKING = frozenset({"cancel_job", "delete_job"})
+"""What is done only after a page that asks."""
+
+
+@dataclass(frozen=True)
+class Offer:
+    """What a person may do with ticked rows of a list, and in which of its queues anything at all."""
+
+    verbs: Sequence[str] = ()
+    queues: frozenset[str] = frozenset()
+    asking: frozenset[str] = ASKING
+
+
+def offer(user: User, queues: Sequence[Queue], state: str) -> Offer:
+    """What ticked rows of the list `state` of these queues may be used for; two queries, however many there are."""
+    if getattr(settings, "OPSBOARD_READ_ONLY", False):
+        return Offer()
+    fitting = FITTING.get(state, ())
+    held = permissions_by_queue(user, queues if fitting else [])
+    allowed = {queue: [verb for verb in fitting if RIGHTS[verb] in rights] for (_, queue), rights in held.items()}
+    return Offer(
+        verbs=[verb for verb in fitting if any(verb in verbs for verbs in allowed.values())],
+        queues=frozenset(queue for queue, verbs in allowed.items() if verbs),
+    )
+
+
+def queues_of(seen: Visibility, page: ListPage) -> list[Queue]:
+    """The queues that the page covers; those without a record, which only superusers see, as unsaved ones."""
+    recorded = {queue.name: queue for queue in seen.queues if queue.connection == page.connection}
+    names = [page.queue] if page.queue else page.queues
+    return [recorded.get(name) or Queue(connection=page.connection, name=name) for name in names]
+
+
+# Before the act -------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Prospect:
+    """What would become of one ticked job now.
+
+    `waiting`: how many jobs that may be seen wait for it, and would for ever once it is gone.
+    """
+
+    tick: Tick
+    state: str
+    decision: Decision
+    waiting: int = 0
+
+
+@dataclass(frozen=True)
+class Prospects:
+    """What would become of a press: each job, and how many are answered alike."""
+
+    jobs: Sequence[Prospect]
+
+    @property
+    def ready(self) -> list[Tick]:
+        """Those that would be acted on, each with the decision that the person is about to confirm."""
+        return [replace(one.tick, confirmed=one.decision.code) for one in self.jobs if one.decision.allows_act]
+
+    @property
+    def counts(self) -> list[tuple[Decision, int]]:
+        """Each answer with its number of jobs; what can be done first, then what is most frequent."""
+        counted = Counter(one.decision for one in self.jobs).most_common()
+        return sorted(counted, key=lambda pair: not pair[0].allows_act)
+
+
+def prospects(
+    seen: Visibility,
+    connection: str,
+    ticks: Sequence[Tick],
+    decide: Callable[[Case], Decision],
+    now: datetime,
+) -> Prospects:
+    """What `decide` says of each ticked job; one that changed since it was ticked is not acted on.
+
+    Two round trips a job. Raises BrokerUnavailable.
+    """
+    details = [(tick, read_job(connection, tick.queue, tick.job_id, now=now)) for tick in ticks]
+    return Prospects([_prospect(seen, tick, detail, decide, now) for tick, detail in details])
+
+
+def _prospect(
+    seen: Visibility,
+    tick: Tick,
+    detail: JobDetail | None,
+    decide: Callable[[Case], Decision],
+    now: datetime,
+) -> Prospect:
+    if detail is None:
+        return Prospect(tick, "gone", Decision(Action.REFUSE, "gone", "There is no such job any more."))
+    case = case_of(detail, now)
+    if detail.seen != tick.seen:
+        changed = Decision(Action.REFUSE, "changed", "It changed since you ticked it.")
+        return Prospect(tick, case.judgement.finding, changed)
+    return Prospect(tick, case.judgement.finding, decide(case), _waiting(seen, detail))
+
+
+def _waiting(seen: Visibility, detail: JobDetail) -> int:
+    if seen.everything:
+        return detail.dependents_total
+    return sum(one.origin is not None and seen.sees(detail.connection, one.origin) for one in detail.dependents)
+
+
+# After it -------------------------------------------------------------------------------------------------------------
+
+OUTCOMES = {
+    "done": _("done"),
+    "refused": _("refused"),
+    "changed": _("changed since you looked"),
+    "gone": _("gone"),
+    "not_done": _("not done"),
+    "not_tried": _("not tried"),
+    "intended": _("not known yet"),
+    "unsettled": _("never known"),
+}
+"""What can become of a job of a press, in the order in which it is told."""
+
+
+@dataclass(frozen=True)
+class PressResult:
+    """What became of one press: its entries in the order of the acts, and the number of each outcome."""
+
+    entries: Sequence[AuditEntry]
+
+    @property
+    def verb(self) -> str:
+        return self.entries[0].verb
+
+    @property
+    def connection(self) -> str:
+        return self.entries[0].connection
+
+    @property
+    def queue(self) -> str | None:
+        """The queue of all its jobs, when they are of one."""
+        names = {entry.queue for entry in self.entries}
+        return names.pop() if len(names) == 1 else None
+
+    @property
+    def is_all_done(self) -> bool:
+        return all(entry.status == AuditEntry.Status.DONE for entry in self.entries)
+
+    @property
+    def rows(self) -> list[tuple[str, AuditEntry]]:
+        """Each entry with the key of its outcome."""
+        return [(_outcome(entry), entry) for entry in self.entries]
+
+    @property
+    def counts(self) -> list[tuple[str, int]]:
+        """(what became of them, of how many); every job is in one of them."""
+        counted = Counter(outcome for outcome, _entry in self.rows)
+        return [(str(word), counted[key]) for key, word in OUTCOMES.items() if counted[key]]
+
+
+def press_result(actor: User, seen: Visibility, batch: UUID) -> PressResult | None:
+    """What became of this person's own press, in queues that are still to be seen; None when there is nothing."""
+    entries = [entry for entry in ledger.entries_of_batch(batch, actor) if seen.sees(entry.connection, entry.queue)]
+    return PressResult(entries) if entries else None
+
+
+def _outcome(entry: AuditEntry) -> str:
+    """Its status; but among what was refused those that were not there, not as they were, or not come to."""
+    is_refused = entry.status == AuditEntry.Status.REFUSED
+    return _REFUSALS.get(entry.decision_code, entry.status) if is_refused else entry.status
+
+
+_REFUSALS = {"gone": "gone", "data_gone": "gone", "changed": "changed", "not_tried": "not_tried"}
