@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from datetime import datetime
 from typing import Any
+from uuid import UUID
 
 from django.contrib.auth.models import User
 from django.db import transaction
@@ -69,6 +70,11 @@ def deletion_of_job(connection: str, queue: str, job_id: str) -> AuditEntry | No
     """The act by which a job was deleted here, if it was."""
     entries = AuditEntry.objects.filter(connection=connection, queue=queue, subject=job_id)
     return entries.filter(verb="delete_job", status=AuditEntry.Status.DONE).first()
+
+
+def entries_of_batch(batch: UUID, actor: User) -> QuerySet[AuditEntry]:
+    """What became of one press of this person on many jobs, in the order of the acts."""
+    return AuditEntry.objects.filter(batch=batch, actor=actor).order_by("created_at", "id")
 
 
 def entries_about(verb: str, subject: str, *, limit: int = 50) -> QuerySet[AuditEntry]:

@@ -17,7 +17,7 @@ from jobs.actions.jobs import ACTS
 from jobs.broker.errors import BrokerUnavailable
 from jobs.domain.ticks import Tick
 from jobs.models import AuditEntry, Queue
-from jobs.permissions import QueueNotVisible, permissions_by_queue, require
+from jobs.permissions import RIGHT_FOR, QueueNotVisible, permissions_by_queue, require
 
 AT_MOST = 100
 """Jobs of one press; more take a bulk run."""
@@ -78,7 +78,7 @@ def turn_away(press: Press) -> tuple[list[Tick], list[AuditEntry]]:
     """
     queues, admitted, refused, refusals = press.queues, [], [], []
     held = permissions_by_queue(press.actor, queues.values())
-    right = ACTS[press.verb].permission
+    right = RIGHT_FOR[press.verb]
     for tick in press.ticks:
         if right in held[press.connection, tick.queue]:
             admitted.append(tick)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from uuid import UUID
@@ -15,20 +15,14 @@ from django.utils.translation import gettext_lazy as _
 from jobs import ledger
 from jobs.broker.details import read_job
 from jobs.broker.records import JobDetail
-from jobs.domain.decisions import Action, Case, Decision
+from jobs.domain.decisions import Action, Decision
 from jobs.domain.ticks import Tick
+from jobs.domain.verbs import DECIDE
 from jobs.judging import case_of
 from jobs.models import AuditEntry, Queue
-from jobs.permissions import Permission, Visibility, permissions_by_queue
+from jobs.permissions import RIGHT_FOR, Visibility, permissions_by_queue
 from jobs.selectors.lists import ListPage
 
-RIGHTS: Mapping[str, Permission] = {
-    "retry_job": Permission.RETRY_JOB,
-    "enqueue_job": Permission.RETRY_JOB,
-    "cancel_job": Permission.CANCEL_JOB,
-    "delete_job": Permission.DELETE_JOB,
-}
-"""What can be done with ticked rows, and the right it takes."""
 FITTING: Mapping[str, Sequence[str]] = {
     "failed": ("retry_job", "delete_job"),
     "queued": ("cancel_job", "delete_job"),
@@ -38,6 +32,7 @@ FITTING: Mapping[str, Sequence[str]] = {
     "finished": ("delete_job",),
 }
 """What is offered in each list; nothing for jobs that are running."""
+VERBS = frozenset(verb for verbs in FITTING.values() for verb in verbs)
 ASKING = frozenset({"cancel_job", "delete_job"})
 """What is done only after a page that asks."""
 
@@ -57,7 +52,7 @@ def offer(user: User, queues: Sequence[Queue], state: str) -> Offer:
         return Offer()
     fitting = FITTING.get(state, ())
     held = permissions_by_queue(user, queues if fitting else [])
-    allowed = {queue: [verb for verb in fitting if RIGHTS[verb] in rights] for (_, queue), rights in held.items()}
+    allowed = {queue: [verb for verb in fitting if RIGHT_FOR[verb] in rights] for (_, queue), rights in held.items()}
     return Offer(
         verbs=[verb for verb in fitting if any(verb in verbs for verbs in allowed.values())],
         queues=frozenset(queue for queue, verbs in allowed.items() if verbs),
@@ -89,7 +84,7 @@ class Prospect:
 
 @dataclass(frozen=True)
 class Prospects:
-    """What would become of a press: each job, and how many are answered alike."""
+    """What would become of a press: each job, and how many there are of a kind."""
 
     jobs: Sequence[Prospect]
 
@@ -99,41 +94,28 @@ class Prospects:
         return [replace(one.tick, confirmed=one.decision.code) for one in self.jobs if one.decision.allows_act]
 
     @property
-    def counts(self) -> list[tuple[Decision, int]]:
-        """Each answer with its number of jobs; what can be done first, then what is most frequent."""
-        counted = Counter(one.decision for one in self.jobs).most_common()
-        return sorted(counted, key=lambda pair: not pair[0].allows_act)
+    def objections(self) -> list[tuple[Decision, int]]:
+        """Each reason to leave a job alone, with the number of jobs that it holds for; the most frequent first."""
+        return Counter(one.decision for one in self.jobs if not one.decision.allows_act).most_common()
 
 
-def prospects(
-    seen: Visibility,
-    connection: str,
-    ticks: Sequence[Tick],
-    decide: Callable[[Case], Decision],
-    now: datetime,
-) -> Prospects:
-    """What `decide` says of each ticked job; one that changed since it was ticked is not acted on.
+def prospects(seen: Visibility, connection: str, verb: str, ticks: Sequence[Tick], now: datetime) -> Prospects:
+    """What would be answered for each ticked job now; one that changed since it was ticked is not acted on.
 
     Two round trips a job. Raises BrokerUnavailable.
     """
     details = [(tick, read_job(connection, tick.queue, tick.job_id, now=now)) for tick in ticks]
-    return Prospects([_prospect(seen, tick, detail, decide, now) for tick, detail in details])
+    return Prospects([_prospect(seen, verb, tick, detail, now) for tick, detail in details])
 
 
-def _prospect(
-    seen: Visibility,
-    tick: Tick,
-    detail: JobDetail | None,
-    decide: Callable[[Case], Decision],
-    now: datetime,
-) -> Prospect:
+def _prospect(seen: Visibility, verb: str, tick: Tick, detail: JobDetail | None, now: datetime) -> Prospect:
     if detail is None:
         return Prospect(tick, "gone", Decision(Action.REFUSE, "gone", "There is no such job any more."))
     case = case_of(detail, now)
     if detail.seen != tick.seen:
         changed = Decision(Action.REFUSE, "changed", "It changed since you ticked it.")
         return Prospect(tick, case.judgement.finding, changed)
-    return Prospect(tick, case.judgement.finding, decide(case), _waiting(seen, detail))
+    return Prospect(tick, case.judgement.finding, DECIDE[verb](case), _waiting(seen, detail))
 
 
 def _waiting(seen: Visibility, detail: JobDetail) -> int:

@@ -12,12 +12,11 @@ from django.utils import timezone
 from django.utils.translation import gettext as _
 from django.views.decorators.http import require_safe
 
-from jobs.actions.jobs import ACTS
 from jobs.actions.ticked import AT_MOST, Press, carry_out_each, turn_away
 from jobs.domain.ticks import BadTick, decode
 from jobs.models import NAME_LENGTH
 from jobs.permissions import visibility
-from jobs.selectors.ticked import ASKING, RIGHTS, PressResult, press_result, prospects
+from jobs.selectors.ticked import ASKING, VERBS, PressResult, press_result, prospects
 from jobs.views.landing import act, landing_page
 from jobs.views.requests import SignedInRequest, known_connection, render_page
 
@@ -62,7 +61,7 @@ def _list_of(result: PressResult) -> str:
 def _press(request: SignedInRequest) -> Press:
     """What was sent. Raises BadPress, and Http404 for a connection that is none."""
     verb, rows = request.POST.get("verb", ""), request.POST.getlist("row")
-    if verb not in RIGHTS:
+    if verb not in VERBS:
         raise BadPress(_("Nothing was done: that can not be done with ticked jobs."))
     if not rows:
         raise BadPress(_("Nothing was done: no job was ticked."))
@@ -89,8 +88,7 @@ def _is_confirmed(request: SignedInRequest, press: Press) -> bool:
 
 def _ask(request: SignedInRequest, press: Press) -> HttpResponse:
     admitted, refused = turn_away(press)
-    seen, decide = visibility(request.user), ACTS[press.verb].decide
-    found = prospects(seen, press.connection, admitted, decide, timezone.now())
+    found = prospects(visibility(request.user), press.connection, press.verb, admitted, timezone.now())
     is_wrong = "typed" in request.POST
     context = {"press": press, "found": found, "refused": refused, "is_wrong": is_wrong, "back": landing_page(request)}
     return render_page(request, "ticked_confirm_page.html", context, status=400 if is_wrong else 200)

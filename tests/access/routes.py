@@ -12,6 +12,7 @@ FILLED = {
     "<name:queue>": "orders",
     "<name:job_id>": "4711",
     "<name:path>": "shop.tasks.send",
+    "<uuid:batch>": "00000000-0000-4000-8000-000000000001",
 }
 
 

@@ -28,6 +28,7 @@ CHOICES = {
     "job_id": ["dep-1", "pay-1", "pay-2", "no-such-job"],
     "state": STATES,
     "path": ["fx.ok", "fx_salary.CANARY_run", "no.such.path"],
+    "batch": ["00000000-0000-4000-8000-000000000001"],
 }
 QUERIES = ["", "?queue=orders", "?queue=payroll", "?connection=default", "?connection=nowhere", "?q=CANARY", "?q=pay"]
 OPEN = {at("login"), at("healthz"), at("logout")}

@@ -13,6 +13,7 @@ from django.test import Client
 from django.urls import reverse
 from guardian.models import GroupObjectPermission
 
+from jobs.domain.ticks import Tick
 from jobs.models import AuditEntry, JobType
 from jobs.urls import urlpatterns
 from tests.conftest import PASSWORD
@@ -23,7 +24,8 @@ pytestmark = pytest.mark.django_db(transaction=True)
 
 EVIL = "http://evil.example"
 VALUES = {"connection": "default", "queue": "orders", "job_id": "p14", "state": "failed", "path": "fx.boom"}
-ACTS = ["logout", "job-retry", "job-delete", "job-type", "access-give", "access-take"]
+VALUES["batch"] = "00000000-0000-4000-8000-000000000001"
+ACTS = ["logout", "job-retry", "job-delete", "job-type", "ticked", "access-give", "access-take"]
 """The names of all addresses that change something; a new one that is missing here fails the first test."""
 ERRORS = ["/nowhere/", "/failed/?after=x", "/jobs/default/payroll/p14/", "/static/nowhere.css", "/job-types/x/"]
 
@@ -49,6 +51,7 @@ def browser(real_rq, lead):
 def forms(browser, redis_client):
     """What each act needs to be carried out, the token included."""
     page = Page(browser.get(at("job", "orders", "p14"))).form(at("job-retry", "orders", "p14"))
+    row = Tick("orders", "p14", page.fields["seen"]).encode()
     grant = {"connection": "default", "queue": "orders", "permission": "view_queue"}
     grant["holder"] = f"group:{Group.objects.get(name='Viewers').pk}"
     fields = {
@@ -56,6 +59,7 @@ def forms(browser, redis_client):
         "job-retry": {"seen": page.fields["seen"]},
         "job-delete": {"seen": page.fields["seen"]},
         "job-type": {"idempotency": "unsafe", "id_parameters": "order_id"},
+        "ticked": {"connection": "default", "verb": "retry_job", "row": row},
         "access-give": grant,
         "access-take": grant,
     }

@@ -8,7 +8,10 @@ from django.contrib.sessions.models import Session
 from django.test import Client
 from guardian.models import GroupObjectPermission
 
+from jobs.models import AuditEntry, JobType
 from tests.conftest import PASSWORD
+from tests.support.keyspace import snapshot
+from tests.support.pages import Page, at
 
 pytestmark = pytest.mark.django_db
 
@@ -114,3 +117,58 @@ def test_p16_no_answer_of_the_way_is_405_or_500(browser):
     seen = [browser.get(login), browser.get("/access/give/"), sign_in(browser, "/login/?next=/access/give/", "root")]
     assert [answer.status_code for answer in seen] == [200, 302, 302]
     assert seen[-1].headers["Location"] == "/access/"
+
+
+# Three ticked jobs ----------------------------------------------------------------------------------------------------
+
+LIST = at("failed") + "?connection=default&queue=orders"
+
+
+@pytest.fixture
+def jobs(real_rq):
+    """Three failed jobs that could be retried."""
+    JobType.objects.create(path="fx.boom", idempotency="repeatable")
+    return [real_rq.fail("fx.boom", number) for number in range(3)]
+
+
+@pytest.fixture
+def ticking(operator, jobs):
+    """Otto's browser, and what it sends when he has ticked all three and presses Retry."""
+    browser = Client(HTTP_HOST="localhost", enforce_csrf_checks=True)
+    sign_in(browser, "/login/", "otto")
+    page = Page(browser.get(LIST))
+    rows = [one.attributes["value"] for one in page.elements if one.attributes.get("name") == "row"]
+    assert len(rows) == 3
+    return browser, {**page.form(at("ticked")).fields, "verb": "retry_job", "row": rows}
+
+
+def retry_ticked(browser, form):
+    return browser.post(at("ticked"), form, headers={"referer": f"http://localhost{LIST}"})
+
+
+@pytest.mark.parametrize("rq_version", ["3.0"])
+@pytest.mark.parametrize("who", ["otto", "vera"])
+def test_p16_ticked_jobs_stay_and_whoever_signs_in_then_is_led_back_to_the_list(ticking, viewer, redis_client, who):
+    browser, form = ticking
+    before = snapshot(redis_client)
+    Session.objects.all().delete()
+    login = retry_ticked(browser, form).headers["Location"]
+    back = sign_in(browser, login, who)
+    assert (back.status_code, back.headers["Location"]) == (302, LIST)
+    page = browser.get(LIST)
+    assert page.status_code == 200 and SORRY in page.text
+    assert snapshot(redis_client) == before and not AuditEntry.objects.exists()
+    assert (at("ticked") in [one.action for one in Page(page).forms]) == (who == "otto")
+
+
+@pytest.mark.parametrize("rq_version", ["3.0"])
+def test_p16_the_token_from_before_signs_nothing_after(ticking, redis_client):
+    browser, form = ticking
+    before = snapshot(redis_client)
+    Session.objects.all().delete()
+    sign_in(browser, "/login/", "otto")
+    answer = retry_ticked(browser, form)
+    assert answer.status_code == 403 and "Nothing was done." in answer.text
+    assert LIST in Page(answer).links
+    assert browser.get(at("ticked")).status_code == 405
+    assert snapshot(redis_client) == before and not AuditEntry.objects.exists()

@@ -9,6 +9,7 @@ from django.contrib.auth.models import Group
 from guardian.models import GroupObjectPermission, UserObjectPermission
 from guardian.shortcuts import assign_perm
 
+from jobs.domain.ticks import Tick
 from jobs.models import AuditEntry, JobType
 from tests.access.routes import every_address
 from tests.conftest import PASSWORD
@@ -53,6 +54,12 @@ job-retry    post         302       404     403       302  404   302        302
 job-delete   read         302       404     403       200  404   200        200
 job-delete   bare         302       403     403       403  403   403        403
 job-delete   post         302       404     403       302  404   302        302
+ticked       read         302       405     405       405  405   405        405
+ticked       bare         302       403     403       403  403   403        403
+ticked       post         302       404     403       302  404   302        302
+ticked-result read        302       404     404       404  404   404        404
+ticked-result bare        302       403     403       403  403   403        403
+ticked-result post        302       405     405       405  405   405        405
 workers      read         302       200     200       200  200   200        200
 workers      bare         302       403     403       403  403   403        403
 workers      post         302       405     405       405  405   405        405
@@ -85,6 +92,7 @@ ROUTES = list(dict.fromkeys(row[0] for row in ROWS))
 ACTS = {
     "job-retry": "retry_job",
     "job-delete": "delete_job",
+    "ticked": "retry_job",
     "job-type": "declare_job_type",
     "access-give": "grant_access",
     "access-take": "revoke_access",
@@ -115,6 +123,7 @@ def fields(shop, viewer):
     seen = {"seen": shop.xrevrange("rq:results:4711", count=1)[0][0].decode()}
     return {
         **dict.fromkeys(ROUTES, seen),
+        "ticked": {"connection": "default", "verb": "retry_job", "row": Tick("orders", "4711", seen["seen"]).encode()},
         "login": {"username": "vera", "password": PASSWORD},
         "job-type": {"idempotency": "unsafe"},
         "access-give": {**place, "permission": "retry_job"},

@@ -24,7 +24,14 @@ from tests.views.conftest import ROLES
 
 pytestmark = pytest.mark.django_db
 
-CHOICES = {"connection": ["default"], "queue": ["orders"], "job_id": JOBS, "state": STATES, "path": ["fx.boom"]}
+CHOICES = {
+    "connection": ["default"],
+    "queue": ["orders"],
+    "job_id": JOBS,
+    "state": STATES,
+    "path": ["fx.boom"],
+    "batch": ["00000000-0000-4000-8000-000000000001"],
+}
 QUERIES = {
     "failed": ["", "?queue=orders", "?queue=mixed"],
     "lookup": ["", *(f"?q={job_id}" for job_id in ("plain", "abandoned", "ghost", "wrong"))],
