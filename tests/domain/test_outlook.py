@@ -30,9 +30,16 @@ def test_waiting_without_a_worker_is_said():
     assert "No worker listens" not in said(Finding.QUEUED)
 
 
+def test_who_declares_a_lost_run_failed_is_said():
+    assert said(Finding.LEASE_EXPIRED).startswith("The next worker that tidies up its queue declares it failed: one")
+    assert "If its lease runs out first, the next worker" in said(Finding.WORKER_GONE)
+    assert "No worker listens" in said(Finding.WORKER_GONE, has_worker=False)
+
+
+@pytest.mark.parametrize("finding", [Finding.LEASE_EXPIRED, Finding.WORKER_GONE, Finding.RUNNING])
 @pytest.mark.parametrize(("left", "words"), [(1, "(once)"), (3, "(up to 3 times)")])
-def test_an_automatic_retry_of_a_lost_run_is_warned_about(left, words):
-    assert words in said(Finding.LEASE_EXPIRED, retries_left=left)
+def test_an_automatic_retry_of_a_lost_run_is_warned_about(finding, left, words):
+    assert words in said(finding, retries_left=left)
     assert words not in said(Finding.FAILED_KNOWN, retries_left=left)
 
 
