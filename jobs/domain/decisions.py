@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta, tzinfo
 from enum import StrEnum
 
@@ -68,7 +68,7 @@ class Decision:
 
 def decide_retry(case: Case) -> Decision:
     """Whether the job may be put back on its queue now. First matching rule wins; doubt is never a yes."""
-    return _standing_in_the_way(case) or unless_it_may_still_run(case, _by_table(case))
+    return _standing_in_the_way(case) or unless_it_may_still_run(case, _saying_what_was_skipped(case, _by_table(case)))
 
 
 def objection_to_any_act(evidence: Evidence) -> Decision | None:
@@ -130,6 +130,13 @@ def _not_a_resting_failure(evidence: Evidence, finding: Finding) -> Decision | N
             Action.REFUSE, "not_listed", "It is not among its queue's failed jobs: somebody may be moving it now."
         )
     return None
+
+
+def _saying_what_was_skipped(case: Case, decision: Decision) -> Decision:
+    """Looking through a very long queue would hold Redis too long (design, chapter 4)."""
+    if case.evidence.queued_times is not None:
+        return decision
+    return replace(decision, sentence=f"{decision.sentence} Its queue is too long to look whether it stands there too.")
 
 
 def _by_table(case: Case) -> Decision:

@@ -1,39 +1,106 @@
-"""May it be run again: a table of answers, and over all inputs that doubt never makes bolder."""
+"""May it be run again: the table of answers, and over all inputs that doubt never makes bolder."""
 
 from __future__ import annotations
 
-from datetime import timedelta
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
 from itertools import product
 
 import pytest
 
-from jobs.domain.decisions import Action, decide_delete, decide_retry
+from jobs.domain.decisions import Action, Case, decide_retry
 from jobs.domain.evidence import Evidence
-from jobs.domain.findings import Finding, Judgement, judge
-from jobs.domain.idempotency import Idempotency
+from jobs.domain.findings import UNKNOWN_RESULTS, Finding, Judgement, judge
+from jobs.domain.idempotency import Idempotency, Promise
 
 KILLED = "Work-horse terminated unexpectedly; waitpid returned 9 (signal 9); "
 ABANDONED = "Moved to FailedJobRegistry, due to AbandonedJobError, at 2026-01-01"
+_RQ = "/venv/lib/python3.11/site-packages/rq"
+_CALL = f"""Traceback (most recent call last):
+  File "{_RQ}/worker/base.py", line 900, in perform_job
+  File "{_RQ}/job.py", line 900, in perform
+  File "{_RQ}/job.py", line 910, in _execute
+"""
+BOOM = (
+    _CALL
+    + """  File "/srv/shop/tasks.py", line 7, in charge
+ValueError: boom
+"""
+)
+NOT_FOUND = (
+    _CALL
+    + f"""  File "{_RQ}/job.py", line 300, in func
+  File "{_RQ}/utils.py", line 90, in import_attribute
+ValueError: Invalid attribute name: shop.tasks.gone
+"""
+)
+DAY = timedelta(days=1)
+KEPT = Promise(Idempotency.KEYED, DAY)
+PROMISES = {kind: Promise(kind) for kind in Idempotency} | {Idempotency.KEYED: KEPT}
 
 
-def evidence(**changes):
-    return Evidence(
-        **{"exists": True, "status": "failed", "listed_in": frozenset({"failed"}), "newest_text": KILLED, **changes}
-    )
+def case(now, promise=PROMISES[Idempotency.REPEATABLE], **changes):
+    usual = {"exists": True, "status": "failed", "listed_in": frozenset({"failed"}), "newest_text": BOOM}
+    evidence = Evidence(**{**usual, "first_started_at": now, "timeout_seconds": 180, **changes})
+    return Case(evidence=evidence, judgement=judge(evidence, now), promise=promise, now=now)
 
 
-def decide(now, idempotency=Idempotency.REPEATABLE, **changes):
-    one = evidence(**changes)
-    return decide_retry(one, judge(one, now), idempotency)
+# The table for plain jobs (protocol, Choices): what happened, what was declared, the answer and its code.
+TABLE = """
+never entered       repeatable  retry           never_started
+never entered       keyed       retry           never_started
+never entered       checkable   retry           never_started
+never entered       unsafe      retry           never_started
+never entered       undeclared  retry           never_started
+known error         repeatable  retry           repeatable
+known error         keyed       retry           same_key
+known error         checkable   review          may_have_acted
+known error         unsafe      review          may_have_acted
+known error         undeclared  review          may_have_acted
+unknown             repeatable  retry           repeatable
+unknown             keyed       review          result_unknown
+unknown             checkable   review          result_unknown
+unknown             unsafe      review          result_unknown
+unknown             undeclared  review          result_unknown
+stopped             repeatable  retry           repeatable
+stopped             keyed       review          result_unknown
+stopped             unsafe      review          result_unknown
+perhaps alive       repeatable  wait            may_still_run
+perhaps alive       undeclared  review          result_unknown
+done but failed     repeatable  skip_duplicate  already_completed
+done but failed     undeclared  skip_duplicate  already_completed
+unreadable          repeatable  refuse          unreadable
+unreadable          undeclared  refuse          unreadable
+"""
+ROWS = [line.rsplit(maxsplit=3) for line in TABLE.strip().splitlines()]
+HAPPENED = {
+    "never entered": {"newest_text": NOT_FOUND},
+    "known error": {},
+    "unknown": {"newest_text": KILLED},
+    "stopped": {"status": "stopped"},
+    "perhaps alive": {"newest_text": ABANDONED},
+    "done but failed": {"newest_kind": "successful", "succeeded_at": datetime(2026, 3, 14, tzinfo=UTC)},
+    "unreadable": {"is_readable": False},
+}
 
 
-CASES = [
-    ({}, "repeatable"),
-    ({"status": "stopped"}, "repeatable"),
+@pytest.mark.parametrize(("happened", "declared", "action", "code"), ROWS)
+def test_the_table_for_plain_jobs(happened, declared, action, code, now):
+    decision = decide_retry(case(now, PROMISES[Idempotency(declared)], **HAPPENED[happened]))
+    assert (decision.action, decision.code) == (action, code)
+    assert decision.rule
+    assert declared in decision.rule or "any type" in decision.rule
+
+
+OBJECTIONS = [
     ({"exists": False}, "data_gone"),
+    ({"is_confusable": True}, "confusable_name"),
+    ({"is_rate_limited": True}, "rate_limited"),
+    ({"status": "rate_limited"}, "rate_limited"),
     ({"status": "queued", "queued_times": 1}, "already_queued"),
     ({"status": "queued", "queued_times": 0}, "not_failed"),
-    ({"status": "finished"}, "already_finished"),
+    ({"status": "finished", "listed_in": frozenset({"finished"})}, "already_finished"),
+    ({"status": "finished"}, "already_completed"),
     ({"status": "scheduled"}, "scheduled"),
     ({"status": "canceled"}, "canceled"),
     ({"status": "started"}, "in_progress"),
@@ -41,123 +108,138 @@ CASES = [
     ({"status": "created"}, "not_failed"),
     ({"status": "invented"}, "not_failed"),
     ({"queued_times": 2}, "already_queued"),
+    ({"in_intermediate": True}, "already_queued"),
     ({"listed_in": frozenset()}, "not_listed"),
-    ({"is_readable": False}, "unreadable"),
-    ({"is_rate_limited": True}, "rate_limited"),
-    ({"newest_kind": "successful"}, "repeatable"),
-    ({"newest_text": ABANDONED}, "may_still_run"),
 ]
 
 
-@pytest.mark.parametrize(("changes", "code"), CASES, ids=range(len(CASES)))
-def test_a_repeatable_type_is_answered_by_its_evidence(changes, code, now):
-    assert decide(now, **changes).code == code
-
-
-def test_what_finished_is_never_run_again(now):
-    decision = decide(now, newest_kind="successful", succeeded_at=now)
-    assert (decision.action, decision.code) == (Action.SKIP_DUPLICATE, "already_completed")
-
-
-CODES = {
-    Idempotency.UNDECLARED: "undeclared",
-    Idempotency.UNSAFE: "unsafe",
-    Idempotency.KEYED: "keyed_unchecked",
-    Idempotency.CHECKABLE: "checkable_unchecked",
-}
-
-
-@pytest.mark.parametrize("idempotency", list(CODES))
-def test_only_what_is_declared_repeatable_is_run_again(idempotency, now):
-    decision = decide(now, idempotency)
-    assert (decision.action, decision.code) == (Action.REFUSE, CODES[idempotency])
+@pytest.mark.parametrize(("changes", "code"), OBJECTIONS, ids=range(len(OBJECTIONS)))
+def test_what_stands_in_the_way_of_any_retry(changes, code, now):
+    decision = decide_retry(case(now, **changes))
+    assert decision.code == code and not decision.allows_act and decision.sentence
 
 
 def test_a_run_that_may_still_go_on_is_waited_for(now):
-    decision = decide(now, newest_text=ABANDONED, started_at=now, timeout_seconds=180)
+    run = {"newest_text": ABANDONED, "started_at": now, "timeout_seconds": 180}
+    decision = decide_retry(case(now, **run))
     assert decision.action is Action.WAIT
     assert "2026-03-14 15:13:56 UTC" in decision.sentence
-    assert decide(now + timedelta(minutes=5), newest_text=ABANDONED, started_at=now, timeout_seconds=180).allows_act
+    later = replace(case(now, **run), now=now + timedelta(minutes=5))
+    assert decide_retry(replace(later, judgement=judge(later.evidence, later.now))).allows_act
 
 
+def test_what_never_began_is_only_free_to_run_when_no_run_before_it_can_have_acted(now):
+    """RQ retries by itself without a trace: the last run may have found no function, the one before may have paid."""
+    unsafe = PROMISES[Idempotency.UNSAFE]
+    decision = decide_retry(case(now, unsafe, newest_text=NOT_FOUND, earlier_runs_may_have_acted=True))
+    assert (decision.action, decision.code) == (Action.REVIEW, "may_have_acted")
+
+
+# A key is good until the first run's start and the horizon; the retry has to be over by then.
+LIMIT = timedelta(seconds=180)
+KEYS = [
+    ({"first_started_at": timedelta(0)}, KEPT, "same_key"),
+    ({"first_started_at": LIMIT - DAY + timedelta(seconds=1)}, KEPT, "same_key"),
+    ({"first_started_at": LIMIT - DAY}, KEPT, "key_expired"),
+    ({"first_started_at": -2 * DAY}, KEPT, "key_expired"),
+    ({"first_started_at": None}, KEPT, "may_have_acted"),
+    ({"timeout_seconds": -1}, KEPT, "may_have_acted"),
+    ({"timeout_seconds": None}, KEPT, "may_have_acted"),
+    ({}, Promise(Idempotency.KEYED), "may_have_acted"),
+]
+
+
+@pytest.mark.parametrize(("changes", "promise", "code"), KEYS, ids=range(len(KEYS)))
+def test_a_key_is_trusted_within_its_time_and_never_beyond(changes, promise, code, now):
+    start = changes.get("first_started_at", timedelta(0))
+    given = {**changes, "first_started_at": now + start if start is not None else None}
+    decision = decide_retry(case(now, promise, **given))
+    assert decision.code == code
+    assert decision.allows_act == decision.asks == (code == "same_key")
+
+
+def test_a_queue_too_long_to_look_through_is_said(now):
+    assert "too long to look" in decide_retry(case(now, queued_times=None)).sentence
+
+
+# Every combination of what a decision looks at. In each list, doubt grows from left to right.
 BOOLEANS = (False, True)
-
-
-def every_input():
-    for exists, status, listed, queued, readable, limited, finding, dead, idempotency in product(
-        BOOLEANS,
-        ("failed", "stopped", "queued", "started", "finished", None),
-        (frozenset(), frozenset({"failed"})),
-        (0, 1, None),
-        BOOLEANS,
-        BOOLEANS,
-        Finding,
-        BOOLEANS,
-        Idempotency,
-    ):
-        yield (
-            Evidence(
-                exists=exists,
-                status=status,
-                listed_in=listed,
-                queued_times=queued,
-                is_readable=readable,
-                is_rate_limited=limited,
-            ),
-            Judgement(finding=finding, sentence="It is so.", is_dead=dead),
-            idempotency,
-        )
-
-
-def test_over_all_inputs_a_retry_needs_everything_to_be_right():
-    retried = 0
-    for one, judgement, idempotency in every_input():
-        decision = decide_retry(one, judgement, idempotency)
-        assert decision.sentence and decision.code
-        if decision.action is Action.RETRY:
-            retried += 1
-            assert one.status in ("failed", "stopped") and one.listed_in == {"failed"} and one.queued_times in (0, None)
-            assert one.is_readable and not one.is_rate_limited and judgement.is_dead
-            assert idempotency is Idempotency.REPEATABLE
-            assert judgement.finding not in (Finding.GONE, Finding.DONE_BUT_MARKED_FAILED)
-    assert retried > 0
-
-
-CAUTION = {Action.RETRY: 0, Action.SKIP_DUPLICATE: 1, Action.WAIT: 1, Action.REVIEW: 1, Action.REFUSE: 1}
-
-
-def test_over_all_inputs_doubt_never_makes_bolder():
-    """Taking one certainty away (readable, proved dead, declared) never turns a no into a yes."""
-    for one, judgement, idempotency in every_input():
-        bold = CAUTION[decide_retry(one, judgement, idempotency).action]
-        doubted = [
-            (Evidence(**{**vars(one), "is_readable": False}), judgement, idempotency),
-            (one, Judgement(finding=judgement.finding, sentence="", is_dead=False), idempotency),
-            (one, judgement, Idempotency.UNDECLARED),
-            (Evidence(**{**vars(one), "listed_in": frozenset()}), judgement, idempotency),
-        ]
-        assert all(CAUTION[decide_retry(*less).action] >= bold for less in doubted)
-
-
-@pytest.mark.parametrize(
-    ("changes", "code"),
-    [
-        ({}, "delete"),
-        ({"is_readable": False}, "delete"),
-        ({"newest_kind": "successful", "succeeded_at": None}, "delete"),
-        ({"exists": False}, "data_gone"),
-        ({"status": "started"}, "in_progress"),
-        ({"status": "queued", "queued_times": 1}, "already_queued"),
-        ({"queued_times": 1}, "already_queued"),
-        ({"listed_in": frozenset()}, "not_listed"),
-        ({"is_rate_limited": True}, "rate_limited"),
-    ],
+NOW = datetime(2026, 3, 14, tzinfo=UTC)
+LADDERS = {
+    "status": ("failed",),
+    "listed_in": (frozenset({"failed"}), frozenset()),
+    "queued_times": (0, 1),
+    "is_readable": (True, False),
+    "is_rate_limited": BOOLEANS,
+    "is_confusable": BOOLEANS,
+    "in_intermediate": BOOLEANS,
+    "exists": (True, False),
+    "earlier_runs_may_have_acted": BOOLEANS,
+    "first_started_at": (NOW, NOW - DAY, None),
+    "timeout_seconds": (180, None),
+}
+FINDINGS = (
+    Finding.NEVER_STARTED,
+    Finding.FAILED_KNOWN,
+    Finding.RESULT_UNKNOWN,
 )
-def test_only_a_resting_failure_may_be_deleted(changes, code, now):
-    one = evidence(**changes)
-    assert decide_delete(one, judge(one, now)).code == code
+CLASSES = (
+    Promise(Idempotency.REPEATABLE),
+    KEPT,
+    Promise(Idempotency.KEYED),
+    Promise(Idempotency.CHECKABLE),
+    Promise(Idempotency.UNSAFE),
+    Promise(Idempotency.UNDECLARED),
+)
+CAUTION = {Action.RETRY: 0, Action.WAIT: 1, Action.REVIEW: 2, Action.SKIP_DUPLICATE: 3, Action.REFUSE: 3}
 
 
-def test_a_job_with_a_live_lease_may_not_be_deleted(now):
-    one = evidence(lease_until=now + timedelta(seconds=5))
-    assert decide_delete(one, judge(one, now)).code == "in_progress"
+def made(finding, promise, is_dead, **evidence):
+    return Case(
+        evidence=Evidence(**evidence),
+        judgement=Judgement(finding=finding, sentence="It is so.", is_dead=is_dead),
+        promise=promise,
+        now=NOW,
+    )
+
+
+def test_over_all_inputs_one_more_doubt_never_makes_bolder():
+    """The whole product; each step to the right on one ladder gives an answer that is at least as cautious."""
+    ladders = [*LADDERS.values(), FINDINGS, CLASSES, (True, False)]
+    caution = {}
+    for places in product(*(range(len(ladder)) for ladder in ladders)):
+        *evidence, finding, promise, is_dead = (ladder[at] for ladder, at in zip(ladders, places, strict=True))
+        decision = decide_retry(made(finding, promise, is_dead, **dict(zip(LADDERS, evidence, strict=True))))
+        assert decision.code and decision.sentence
+        caution[places] = CAUTION[decision.action]
+    assert len(caution) == 2**9 * 3 * 3 * 2 * 6
+    for places, level in caution.items():
+        for at, place in enumerate(places):
+            if place:
+                surer = (*places[:at], place - 1, *places[at + 1 :])
+                assert caution[surer] <= level, (surer, places)
+    assert set(caution.values()) == set(CAUTION.values())
+
+
+STATUSES = ("failed", "stopped", "queued", "started", "finished", "invented", None)
+
+
+def test_over_every_status_and_finding_a_retry_needs_everything_to_be_right():
+    retried = set()
+    flags = product(BOOLEANS, BOOLEANS, BOOLEANS, BOOLEANS)
+    for (exists, listed, readable, dead), status, finding, promise in product(flags, STATUSES, Finding, CLASSES):
+        where = frozenset({"failed"}) if listed else frozenset()
+        evidence = {"exists": exists, "status": status, "listed_in": where, "is_readable": readable}
+        decision = decide_retry(made(finding, promise, dead, first_started_at=NOW, timeout_seconds=180, **evidence))
+        assert decision == decide_retry(
+            made(finding, promise, dead, first_started_at=NOW, timeout_seconds=180, **evidence)
+        )
+        if decision.action is Action.RETRY:
+            retried.add(decision.code)
+            assert exists and listed and readable and dead and status in ("failed", "stopped")
+            assert finding is not Finding.DONE_BUT_MARKED_FAILED
+            assert (
+                promise.idempotency in (Idempotency.REPEATABLE, Idempotency.KEYED) or finding is Finding.NEVER_STARTED
+            )
+            assert finding not in UNKNOWN_RESULTS or promise.idempotency is Idempotency.REPEATABLE
+    assert retried == {"never_started", "repeatable", "same_key"}
