@@ -12,7 +12,8 @@ import time
 from pathlib import Path
 
 import redis
-from rq import Retry
+from rq import Retry, get_current_job
+from rq.utils import import_attribute
 
 R = redis.Redis.from_url(os.environ.get("FX_REDIS_URL", "redis://127.0.0.1:1/0"))
 
@@ -159,3 +160,51 @@ def on_success(job, connection, result):
 
 def on_success_boom(job, connection, result):
     raise ValueError("the callback failed, the job had succeeded")
+
+
+def end_by_signal(order_id, number):
+    """Its process ends by a signal that comes from outside or from a crash."""
+    effect(order_id)
+    os.kill(os.getpid(), number)
+
+
+def swallow_time_limit(order_id, seconds):
+    """RQ's time limit is an exception like any other."""
+    try:
+        time.sleep(seconds)
+    except Exception:
+        effect(order_id)
+
+
+def unserialisable(order_id):
+    return lambda: order_id
+
+
+def lose_redis_after_effect(order_id):
+    """The worker's process for this job reaches Redis no more, and so cannot say how it went."""
+    effect(order_id)
+    pool = get_current_job().connection.connection_pool
+    pool.connection_kwargs["port"] = 1
+    pool.reset()
+
+
+def look_up(order_id, path):
+    """Uses RQ within, which fails there as it would outside."""
+    effect(order_id)
+    import_attribute(path)
+
+
+def wait_for_go(order_id):
+    """Acts only once `go:<order_id>` exists: a run that a test lets end when it likes."""
+    while not R.exists(f"go:{order_id}"):
+        time.sleep(0.02)
+    effect(order_id)
+
+
+def wait_for_go_then_boom(order_id):
+    wait_for_go(order_id)
+    raise ValueError(f"boom {order_id}")
+
+
+def on_failure_boom(job, connection, kind, error, traceback):
+    raise KeyError("the callback failed too")

@@ -43,8 +43,8 @@ class RealRQ:
         """Enqueue by path and return the job's id. Options go to RQ's `enqueue`, by RQ's names, but for these:
 
         `kwargs` a dict; `expression` Python for the whole tuple of arguments, such as "(fx.Parcel(7),)";
-        `retry` a dict of RQ's Retry; `on_success`, `on_failure`, `on_stopped` dotted paths; `serializer` "json" or a
-        path; `at` an ISO time, or `seconds` from now, to schedule.
+        `retry` a dict of RQ's Retry, `repeat` of its Repeat; `on_success`, `on_failure`, `on_stopped` dotted paths;
+        `serializer` "json" or a path; `at` an ISO time, or `seconds` from now, to schedule.
         """
         return str(self._ask("enqueue", function=function, args=args, queue=queue, **options))
 

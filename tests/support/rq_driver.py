@@ -96,6 +96,10 @@ def _retry(options):
     return rq.Retry(**options)
 
 
+def _repeat(options):
+    return rq.Repeat(**options)
+
+
 def _callback(path):
     return rq.job.Callback(path)
 
@@ -104,7 +108,13 @@ def _same(option):
     return option
 
 
-CONVERTERS = {"retry": _retry, "on_success": _callback, "on_failure": _callback, "on_stopped": _callback}
+CONVERTERS = {
+    "retry": _retry,
+    "repeat": _repeat,
+    "on_success": _callback,
+    "on_failure": _callback,
+    "on_stopped": _callback,
+}
 ACTS = {"enqueue": enqueue, "evaluate": evaluate, "start_worker": start_worker, "wait": wait}
 
 if __name__ == "__main__":
