@@ -178,8 +178,8 @@ def _still_running(case: Case) -> str:
 
 
 _NEVER_STARTED = (
-    "Nothing of it ran, so nothing can happen twice. It will fail the same way again until what kept it from "
-    "beginning is mended."
+    "Its function was never entered, so it did nothing that could happen twice. It will fail the same way again until "
+    "what kept it from beginning is mended."
 )
 
 _BY_FINDING = {
