@@ -40,7 +40,7 @@ class Account:
 
 ACCOUNTS = (
     Account(name="viewer", group=VIEWERS, may="looks, and changes nothing"),
-    Account(name="operator", group=OPERATORS, may="also retries and deletes jobs"),
+    Account(name="operator", group=OPERATORS, may="also retries, cancels and deletes jobs"),
     Account(name="lead", group=LEADS, may="also declares job types and gives access"),
 )
 
