@@ -108,6 +108,7 @@ def _fill(rq: RealRQ) -> None:
 def _beat(client: Redis) -> None:
     """What the worker `packer` would have gone on doing: it says that it lives, and renews its lease."""
     client.hset("rq:worker:packer", "last_heartbeat", timezone.now().strftime("%Y-%m-%dT%H:%M:%S.%fZ"))
-    for key in ("rq:wip:orders", "rq:executions:slow-1"):
+    # The job's own list keeps a run a minute longer than its lease.
+    for key, seconds in (("rq:wip:orders", LEASE_SECONDS), ("rq:executions:slow-1", LEASE_SECONDS + 60)):
         runs: Any = client.zrange(key, 0, -1)
-        client.zadd(key, dict.fromkeys(runs, time.time() + LEASE_SECONDS))
+        client.zadd(key, dict.fromkeys(runs, time.time() + seconds))

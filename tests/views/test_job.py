@@ -9,6 +9,7 @@ import zlib
 import pytest
 from django.utils import timezone
 
+from jobs.domain.words import ACT_SLUGS
 from jobs.models import AuditEntry, JobType
 from tests.support.pages import Page, at
 
@@ -94,12 +95,49 @@ def test_an_operator_is_offered_what_the_rules_allow(shop, browser_of):
     assert "Its type is declared repeatable: running it again does no harm." in page.text
 
 
-@pytest.mark.parametrize("promise", ["undeclared", "unsafe", "keyed", "checkable"])
-def test_an_operator_is_told_why_a_retry_is_not_offered(shop, browser_of, promise):
-    JobType.objects.create(path="fx.boom", idempotency=promise)
+@pytest.mark.parametrize(
+    ("job_id", "promise", "code"),
+    [
+        ("4711", "undeclared", "may_have_acted"),
+        ("4711", "unsafe", "may_have_acted"),
+        ("4711", "keyed", "may_have_acted"),
+        ("4711", "checkable", "may_have_acted"),
+        ("4713", "undeclared", "result_unknown"),
+        ("4713", "keyed", "result_unknown"),
+    ],
+)
+def test_where_a_retry_might_act_twice_a_review_is_offered_in_its_place(shop, browser_of, job_id, promise, code):
+    for path in ("fx.boom", "fx.die"):
+        JobType.objects.create(path=path, idempotency=promise)
+    page = Page(browser_of("operator").get(at("job", "orders", job_id)))
+    assert page.form(at("job-retry", "orders", job_id)).method == "post"
+    assert f"Review before retry of job {job_id}" in page.text and code in page.text
+    assert "opsboard can't record yet what somebody found out." in page.text
+
+
+def test_what_wants_a_confirmation_is_a_link_to_the_page_that_asks(shop, browser_of):
+    JobType.objects.create(path="fx.boom", idempotency="keyed", remembered_for_seconds=86_400)
     page = Page(browser_of("operator").get(HERE))
-    assert RETRY not in [form.action for form in page.forms]
-    assert "Can’t retry" in page.text and promise in page.text.partition("Can’t retry")[2][:200]
+    assert {RETRY, DELETE} < set(page.links) and not {RETRY, DELETE} & {form.action for form in page.forms}
+    assert "Retry… job 4711" in page.text and "Asks first. same_key" in page.text
+
+
+@pytest.mark.parametrize(
+    ("fields", "terms"),
+    [
+        ({}, "It runs with its time limit of 3 min; should it fail, RQ does not run it again by itself."),
+        ({"timeout": 90}, "It runs with its time limit of 90 s; should it fail"),
+        ({"timeout": -1}, "It runs without a time limit; should it fail"),
+        ({"retries_left": 0}, "It runs with its time limit of 3 min; its automatic retries are used up."),
+        ({"retries_left": 1}, "should it fail, RQ runs it once more by itself."),
+        ({"retries_left": 3}, "should it fail, RQ runs it up to 3 times more by itself."),
+    ],
+)
+def test_a_retry_is_offered_with_the_terms_on_which_the_job_would_run(shop, browser_of, fields, terms):
+    JobType.objects.create(path="fx.boom", idempotency="repeatable")
+    shop.hset("rq:job:4711", mapping={"ended_at": "", **fields})
+    retry, _, delete = Page(browser_of("operator").get(HERE)).text.partition("Delete… job 4711")
+    assert terms in retry and "It runs" not in delete.partition(" Latest error ")[0]
 
 
 @pytest.mark.parametrize(("role", "is_offered"), [("operator", False), ("lead", True)])
@@ -111,12 +149,33 @@ def at_type(path):
     return f"/job-types/{path}/"
 
 
-@pytest.mark.parametrize("job_id", ["done-1", "next-1", "later-1", "held-1", "canceled-1", "slow-1"])
-def test_no_act_is_offered_on_a_job_that_has_not_failed(shop, browser_of, job_id):
-    JobType.objects.create(path="fx.ok", idempotency="repeatable")
+@pytest.mark.parametrize(
+    ("job_id", "offered"),
+    [
+        ("4711", {"retry": "Retry", "delete": "Delete…"}),
+        ("done-1", {"delete": "Delete…"}),
+        ("canceled-1", {"delete": "Delete…"}),
+        ("next-1", {"cancel": "Cancel…", "delete": "Delete…"}),
+        ("held-1", {"cancel": "Cancel…", "delete": "Delete…"}),
+        ("later-1", {"enqueue": "Enqueue now", "cancel": "Cancel…", "delete": "Delete…"}),
+        ("slow-1", {"stop": "Stop…"}),
+    ],
+)
+def test_a_page_speaks_of_the_acts_that_make_sense_in_its_state(shop, browser_of, job_id, offered):
+    for path in ("fx.ok", "fx.boom", "fx.slow"):
+        JobType.objects.create(path=path, idempotency="repeatable")
     page = Page(browser_of("operator").get(at("job", "orders", job_id)))
-    assert "Can’t retry" in page.text and "Can’t delete" in page.text
-    assert not [form for form in page.forms if job_id in form.action]
+    addresses = {word: at(f"job-{word}", "orders", job_id) for word in ACT_SLUGS.values()}
+    leads_to = {*page.links, *(form.action for form in page.forms)}
+    assert {word for word, address in addresses.items() if address in leads_to} == set(offered)
+    spoken_of = page.text.partition("What can be done")[2].partition(" Attempts ")[0]
+    assert re.findall(rf"(\w+(?: now)?…?) job {job_id} ", spoken_of) == list(offered.values())
+    assert ("Can’t" in spoken_of) is (job_id == "slow-1")
+
+
+def test_a_running_job_says_why_it_can_not_be_deleted(shop, browser_of):
+    text = Page(browser_of("operator").get(at("job", "orders", "slow-1"))).text
+    assert "Can’t delete It counts as running, and a run that ends would bring it back. in_progress" in text
 
 
 def test_every_recorded_attempt_is_shown_with_worker_times_and_error(browser, shop):

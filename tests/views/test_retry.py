@@ -1,4 +1,4 @@
-"""Pressing Retry: what the page says, what Redis holds, and what is on record afterwards."""
+"""Retry: what the page says and asks, what Redis holds, and what is on record afterwards."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ import pytest
 
 from jobs.broker import commands, connections
 from jobs.models import AuditEntry, JobType
+from tests.support.acts import read
 from tests.support.keyspace import snapshot
 from tests.support.pages import Page, at, press
 
@@ -36,11 +37,21 @@ def is_refused(shop, before, code, status="refused"):
     assert (entry.status, entry.decision_code, entry.actor_name) == (status, code, "otto")
 
 
-@pytest.mark.parametrize("method", ["get", "head", "put", "delete"])
-def test_it_takes_no_other_method_than_post(browser, shop, repeatable, method):
+@pytest.mark.parametrize("method", ["put", "patch", "delete"])
+def test_it_takes_no_other_method_than_get_and_post(browser, shop, repeatable, method):
     before = snapshot(shop)
     assert getattr(browser, method)(HERE).status_code == 405
     assert snapshot(shop) == before
+
+
+@pytest.mark.parametrize("method", ["get", "head"])
+def test_looking_says_what_would_be_decided_and_changes_nothing(browser, shop, repeatable, method):
+    before = snapshot(shop)
+    answer = getattr(browser, method)(HERE)
+    assert answer.status_code == 200
+    text = Page(answer).text
+    assert method == "head" or ("Retry this job?" in text and "running it again does no harm." in text)
+    assert snapshot(shop) == before and not AuditEntry.objects.exists()
 
 
 def test_a_repeatable_job_is_back_on_its_queue_and_the_page_says_so(browser, shop, repeatable):
@@ -66,7 +77,7 @@ def test_a_second_press_of_the_same_button_is_told_that_it_changed(browser, shop
     assert browser.post(HERE, form).status_code == 302
     answer, before = browser.post(HERE, form), snapshot(shop)
     assert answer.status_code == 409
-    assert "It is already queued and will run." in Page(answer).text
+    assert "Not done: otto has just retried this job." in Page(answer).text
     assert snapshot(shop) == before and shop.lpos("rq:queue:orders", "4711", count=0) == [2]
 
 
@@ -89,33 +100,89 @@ def test_who_has_not_seen_the_job_does_nothing(browser, shop, repeatable, fields
 
 
 @pytest.mark.parametrize(
-    ("promise", "code", "sentence"),
+    ("promise", "sentence"),
     [
-        (None, "undeclared", "Nobody has declared whether this job type may be run twice"),
-        ("unsafe", "unsafe", "running it again may act a second time"),
-        ("keyed", "keyed_unchecked", "only safe while the other side remembers its key"),
-        ("checkable", "checkable_unchecked", "only safe after the other side has been asked"),
+        (None, "Nobody has declared whether this job type may be run twice"),
+        ("unsafe", "running it again may act a second time"),
+        ("keyed", "How long the other side recognises a repeat of this job can't be told."),
+        ("checkable", "only safe after the other side has been asked what happened"),
     ],
 )
-def test_what_is_not_declared_repeatable_is_refused_with_the_reason(browser, shop, promise, code, sentence):
+def test_a_press_of_review_before_retry_is_refused_with_the_reason(browser, shop, promise, sentence):
     if promise:
         JobType.objects.create(path="fx.boom", idempotency=promise)
     before = snapshot(shop)
-    answer = browser.post(HERE, seen(shop))
+    answer = press(browser, JOB, HERE)
     assert answer.status_code == 409
     assert "Refused" in Page(answer).title and sentence in Page(answer).text
-    is_refused(shop, before, code)
+    is_refused(shop, before, "may_have_acted")
 
 
-@pytest.mark.parametrize("job_id", ["done-1", "next-1", "later-1", "held-1", "canceled-1", "slow-1"])
-def test_what_has_not_failed_is_refused(browser, shop, job_id):
+@pytest.mark.parametrize("promise", [None, "unsafe", "keyed", "checkable"])
+def test_a_result_that_nobody_knows_is_refused_for_all_but_the_repeatable(browser, shop, promise):
+    if promise:
+        JobType.objects.create(path="fx.die", idempotency=promise, remembered_for_seconds=86_400)
+    address, before = at("job-retry", "orders", "4713"), snapshot(shop)
+    answer = press(browser, at("job", "orders", "4713"), address)
+    assert answer.status_code == 409
+    assert "Nobody knows whether its last run acted" in Page(answer).text
+    is_refused(shop, before, "result_unknown")
+
+
+@pytest.fixture
+def keyed(db):
+    return JobType.objects.create(path="fx.boom", idempotency="keyed", remembered_for_seconds=86_400)
+
+
+def test_a_keyed_job_within_its_horizon_asks_and_is_then_retried(browser, shop, keyed):
+    page = Page(browser.get(HERE))
+    assert "Retry this job?" in page.text and "The other side recognises a repeat until" in page.text
+    assert "It runs with its time limit of 3 min" in page.text and "Repeats fx.boom" in page.text
+    assert press(browser, HERE, HERE, reason="asked the shop").status_code == 302
+    assert shop.lpos("rq:queue:orders", "4711") is not None
+    entry = AuditEntry.objects.get()
+    assert (entry.status, entry.decision_code, entry.reason) == ("done", "same_key", "asked the shop")
+
+
+@pytest.mark.parametrize("confirmed", [{}, {"confirmed": ""}, {"confirmed": "repeatable"}, {"confirmed": "x" * 9000}])
+def test_a_keyed_job_is_not_retried_unasked(browser, shop, keyed, confirmed):
+    before = snapshot(shop)
+    answer = browser.post(HERE, {**seen(shop), "reason": "in a hurry", **confirmed})
+    assert answer.status_code == 400
+    page = Page(answer)
+    assert "Nothing was done: this wants to be confirmed." in page.text and "in a hurry" in page.text
+    assert page.form(HERE).fields["confirmed"] == "same_key"
+    is_refused(shop, before, "unconfirmed")
+
+
+def test_what_was_confirmed_counts_for_that_answer_only(browser, shop, keyed):
+    """Between looking and clicking the promise was taken back: the confirmation of then is none of now."""
+    form = Page(browser.get(HERE)).form(HERE).fields
+    JobType.objects.update(remembered_for_seconds=60)
+    before = snapshot(shop)
+    answer = browser.post(HERE, form)
+    assert answer.status_code == 409 and "which a retry might not keep to" in Page(answer).text
+    is_refused(shop, before, "key_expired")
+
+
+@pytest.mark.parametrize(
+    ("job_id", "code", "sentence"),
+    [
+        ("done-1", "already_finished", "It already finished"),
+        ("next-1", "already_queued", "It is already queued and will run."),
+        ("later-1", "scheduled", "It is scheduled and has not failed."),
+        ("held-1", "deferred", "It waits for other jobs and has not failed."),
+        ("canceled-1", "canceled", "It was cancelled"),
+        ("slow-1", "in_progress", "It is running now."),
+    ],
+)
+def test_what_has_not_failed_is_refused(browser, shop, job_id, code, sentence):
     for path in ("fx.ok", "fx.slow"):
         JobType.objects.create(path=path, idempotency="repeatable")
-    token = seen(shop, job_id)["seen"] if shop.exists(f"rq:results:{job_id}") else "-"
     before = snapshot(shop)
-    assert browser.post(at("job-retry", "orders", job_id), {"seen": token}).status_code == 409
-    assert snapshot(shop) == before
-    assert AuditEntry.objects.get().status == "refused"
+    answer = browser.post(at("job-retry", "orders", job_id), {"seen": read(job_id).seen})
+    assert answer.status_code == 409 and sentence in Page(answer).text
+    is_refused(shop, before, code)
 
 
 def test_a_viewer_is_refused_with_the_name_of_the_right(shop, browser_of, repeatable):
