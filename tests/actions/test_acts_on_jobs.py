@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from datetime import UTC, datetime
+from uuid import uuid4
 
 import pytest
 from django.core.exceptions import PermissionDenied
@@ -49,33 +50,92 @@ def test_a_repeatable_job_is_put_back_and_the_act_is_on_record(operator, orders,
     assert entry.created_at < entry.closed_at < entry.deadline_at
 
 
-@pytest.mark.parametrize(
-    ("promise", "code"),
-    [
-        (None, "undeclared"),
-        ("undeclared", "undeclared"),
-        ("unsafe", "unsafe"),
-        ("keyed", "keyed_unchecked"),
-        ("checkable", "checkable_unchecked"),
-    ],
-)
-def test_any_other_promise_is_refused_on_record_and_nothing_moves(
-    operator, orders, job_id, redis_client, promise, code
-):
+@pytest.mark.parametrize("promise", [None, "undeclared", "unsafe", "keyed", "checkable"])
+def test_any_other_promise_is_refused_on_record_and_nothing_moves(operator, orders, job_id, redis_client, promise):
     if promise:
         JobType.objects.create(path="fx.boom", idempotency=promise)
     before = snapshot(redis_client)
     outcome = retry_job(wish(operator, orders, job_id))
     entry = AuditEntry.objects.get()
     assert (outcome.status, entry.status) == ("refused", "refused")
-    assert entry.decision_code == code
+    assert entry.decision_code == "may_have_acted"
     assert snapshot(redis_client) == before
 
 
+@pytest.mark.parametrize("promise", [None, "repeatable", "unsafe", "keyed", "checkable"])
+def test_what_never_began_is_put_back_whatever_its_type(operator, orders, real_rq, redis_client, promise):
+    job_id = real_rq.fail("fx_gone.charge", 7)
+    if promise:
+        JobType.objects.create(path="fx_gone.charge", idempotency=promise)
+    assert retry_job(wish(operator, orders, job_id)).is_done
+    assert AuditEntry.objects.get().decision_code == "never_started"
+    assert redis_client.lrange("rq:queue:orders", 0, -1) == [job_id.encode()]
+
+
+@pytest.fixture
+def keyed(db):
+    return JobType.objects.create(path="fx.boom", idempotency="keyed", remembered_for_seconds=3600)
+
+
+def test_a_keyed_job_is_put_back_once_that_was_confirmed(operator, orders, job_id, keyed, redis_client):
+    before = snapshot(redis_client)
+    outcome = retry_job(wish(operator, orders, job_id))
+    assert outcome.is_unconfirmed and outcome.status == "refused"
+    assert snapshot(redis_client) == before
+    assert retry_job(wish(operator, orders, job_id, confirmed="same_key")).is_done
+    assert redis_client.lrange("rq:queue:orders", 0, -1) == [b"job-7"]
+    codes = AuditEntry.objects.order_by("created_at").values_list("status", "decision_code")
+    assert list(codes) == [("refused", "unconfirmed"), ("done", "same_key")]
+
+
+@pytest.mark.parametrize("seconds", [1, 179])
+def test_a_keyed_job_that_would_outlast_its_key_is_refused_even_confirmed(
+    operator, orders, job_id, keyed, redis_client, seconds
+):
+    """It may run for 180 seconds."""
+    JobType.objects.update(remembered_for_seconds=seconds)
+    before = snapshot(redis_client)
+    assert retry_job(wish(operator, orders, job_id, confirmed="same_key")).status == "refused"
+    assert AuditEntry.objects.get().decision_code == "key_expired"
+    assert snapshot(redis_client) == before
+
+
+DELETE = {"confirmed": "delete", "typed": "boom"}
+
+
 def test_a_delete_needs_no_promise(operator, orders, job_id, redis_client):
-    assert delete_job(wish(operator, orders, job_id)).is_done
+    assert delete_job(wish(operator, orders, job_id, **DELETE)).is_done
     assert not redis_client.exists("rq:job:job-7")
     assert AuditEntry.objects.get().status == "done"
+
+
+@pytest.mark.parametrize(
+    "given",
+    [
+        {},
+        {"confirmed": "delete"},
+        {"typed": "boom"},
+        {"confirmed": "delete", "typed": "fx.boom"},
+        {"confirmed": "retry", "typed": "boom"},
+    ],
+)
+def test_a_delete_that_was_not_confirmed_word_for_word_is_refused_on_record(
+    operator, orders, job_id, redis_client, given
+):
+    before = snapshot(redis_client)
+    outcome = delete_job(wish(operator, orders, job_id, **given))
+    entry = AuditEntry.objects.get()
+    assert outcome.is_unconfirmed
+    assert (entry.status, entry.decision_code, entry.reason) == ("refused", "unconfirmed", "because of 42")
+    assert snapshot(redis_client) == before
+
+
+def test_one_of_many_ticked_is_confirmed_with_the_others_and_wants_no_word(operator, orders, job_id, redis_client):
+    """How many they are was typed for all of them."""
+    batch = uuid4()
+    assert delete_job(wish(operator, orders, job_id, confirmed="delete", batch=batch)).is_done
+    assert AuditEntry.objects.get().batch == batch
+    assert not redis_client.exists("rq:job:job-7")
 
 
 @pytest.mark.parametrize("act", [retry_job, delete_job])
