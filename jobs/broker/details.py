@@ -25,6 +25,11 @@ RESULTS_SHOWN = 30
 RELATIVES_SHOWN = 50
 _FOREVER_MILLISECONDS = 100 * 365 * 86_400_000
 """A time-to-live beyond this is none that anybody waits for."""
+_KEPT_LONGER_SECONDS = 60
+"""A run stands in its job's own list this much longer than its lease, which RQ keeps in the queue's list of runs.
+
+That one forgets a run when its job is cancelled; its own list does not.
+"""
 QUEUE_LOOKED_AT = 50_000
 """In longer queues the id is not looked for: LPOS would hold Redis too long (design, chapter 4)."""
 
@@ -41,7 +46,7 @@ def read_job(connection: str, queue: str, job_id: str, *, now: datetime) -> JobD
         job = job_hash(job_id, DETAIL_FIELDS, first["hash"], payload_bytes=DETAIL_PAYLOAD_BYTES)
         if not _belongs(job, queue, first):
             return None
-        second = _read_second(client, keys, queue, job, first)
+        second = _read_second(client, keys, job, first)
     return _detail(connection, queue, job, first, second, now)
 
 
@@ -73,33 +78,28 @@ def _belongs(job: JobHash, queue: str, first: Mapping[str, Any]) -> bool:
     return listed or bool(value(first["positions"], [])) or value(first["intermediate"]) is not None
 
 
-def _read_second(
-    client: ReadOnlyRedis, keys: Keys, queue: str, job: JobHash, first: Mapping[str, Any]
-) -> dict[str, Any]:
+def _read_second(client: ReadOnlyRedis, keys: Keys, job: JobHash, first: Mapping[str, Any]) -> dict[str, Any]:
     """The relatives, the runs going on, the worker: what could only be named after the first answers."""
     dependents = sorted(fields.text(one) for one in value(first["dependents"], ()))[:RELATIVES_SHOWN]
     dependencies = list(job.dependency_ids[:RELATIVES_SHOWN])
-    executions = [fields.text(member) for member, _ in value(first["executions"], [])]
+    executions = [(fields.text(member), score) for member, score in value(first["executions"], [])]
     workers = sorted(key for key in map(fields.text, value(first["workers"], ())) if keys.worker_name(key))
     pipeline = client.pipeline()
     for relative in [*dependents, *dependencies]:
         pipeline.hmget(keys.job(relative), ["status", "origin"])
-    for execution_id in executions:
-        pipeline.hmget(keys.execution(job.job_id, execution_id), ["worker_name", "created_at", "last_heartbeat"])
-        # The lease is the score here; in the job's own list of its runs it is a minute later.
-        pipeline.zscore(keys.registry("started", queue), f"{job.job_id}:{execution_id}")
+    for member, _ in executions:
+        pipeline.hmget(keys.execution(job.job_id, member), ["worker_name", "created_at", "last_heartbeat"])
     for key in workers:
         pipeline.hmget(key, ["birth", "death"])
     pipeline.hmget(keys.worker(job.worker_name or ""), WORKER_FIELDS)
     answers = connections.fetch(pipeline)
     at = len(dependents) + len(dependencies)
-    workers_at = at + 2 * len(executions)
     relatives = [_relative(name, answer) for name, answer in zip([*dependents, *dependencies], answers, strict=False)]
     return {
         "dependents": tuple(relatives[: len(dependents)]),
         "dependencies": tuple(relatives[len(dependents) :]),
-        "executions": tuple(map(_execution, executions, answers[at:workers_at:2], answers[at + 1 : workers_at : 2])),
-        "queue_has_worker": any(_is_alive(answer) for answer in answers[workers_at:-1]),
+        "executions": tuple(map(_execution, executions, answers[at : at + len(executions)])),
+        "queue_has_worker": any(_is_alive(answer) for answer in answers[at + len(executions) : -1]),
         "worker": worker(job.worker_name, answers[-1]) if job.worker_name else None,
     }
 
@@ -114,14 +114,15 @@ def _relative(job_id: str, answer: Any) -> Relative:
     )
 
 
-def _execution(execution_id: str, answer: Any, lease: Any) -> Execution:
+def _execution(member: tuple[str, float], answer: Any) -> Execution:
+    execution_id, score = member
     name, started, beat = value(answer, [None, None, None])
     return Execution(
         execution_id=execution_id,
         worker_name=fields.optional_text(name),
         started_at=fields.epoch(started),
         last_heartbeat=fields.epoch(beat),
-        lease_until=fields.epoch(value(lease)),
+        lease_until=fields.epoch(score - _KEPT_LONGER_SECONDS),
     )
 
 

@@ -43,6 +43,9 @@ UNKNOWN_RESULTS = frozenset(
 )
 """Findings under which the effect may or may not have happened."""
 
+_OF_AN_OPEN_RUN = frozenset({Finding.RUNNING, Finding.LEASE_EXPIRED, Finding.WORKER_GONE})
+"""Findings that speak of a run whose end is not on record; the others of one that ended, or of none."""
+
 
 @dataclass(frozen=True, kw_only=True)
 class Judgement:
@@ -61,7 +64,7 @@ class Judgement:
 def judge(evidence: Evidence, now: datetime) -> Judgement:
     """The finding for this evidence. Total: every combination has an answer, and doubt reads as unknown."""
     judged = _by_status(evidence, now)
-    if judged.is_dead and _has_run_beside(evidence, now):
+    if judged.is_dead and judged.finding not in _OF_AN_OPEN_RUN and _has_run_beside(evidence, now):
         judged = replace(judged, is_dead=False, dead_after=dead_after(evidence))
     return replace(
         judged,
@@ -78,7 +81,7 @@ def _by_status(evidence: Evidence, now: datetime) -> Judgement:
 
 def _has_run_beside(evidence: Evidence, now: datetime) -> bool:
     """A run beside the one that the state speaks of may be at work: the state proves the end of its own run only."""
-    return evidence.status != "started" and evidence.has_open_run and not is_dead_by_now(evidence, now)
+    return evidence.has_open_run and not is_dead_by_now(evidence, now)
 
 
 def _failed(evidence: Evidence, now: datetime) -> Judgement:
@@ -105,6 +108,12 @@ def _finished(evidence: Evidence, now: datetime) -> Judgement:
     if "failed" in evidence.listed_in:
         return _plain(Finding.DONE_BUT_MARKED_FAILED, f"It finished, {_FILED_ALL_THE_SAME}")
     return _plain(Finding.FINISHED, "It finished.")
+
+
+def _canceled(evidence: Evidence, now: datetime) -> Judgement:
+    if evidence.has_open_run:
+        return _plain(Finding.CANCELED, "It was cancelled while it ran, which does not end a run.")
+    return _plain(Finding.CANCELED, "It was cancelled and will not run.")
 
 
 def _started(evidence: Evidence, now: datetime) -> Judgement:
@@ -237,7 +246,7 @@ _BY_STATUS: dict[str, Judge] = {
     "finished": _finished,
     "created": lambda evidence, now: _plain(Finding.CREATED, "It was created and never put on a queue."),
     "deferred": lambda evidence, now: _plain(Finding.DEFERRED, "It waits for other jobs to finish."),
-    "canceled": lambda evidence, now: _plain(Finding.CANCELED, "It was cancelled and will not run."),
+    "canceled": _canceled,
     "rate_limited": lambda evidence, now: _plain(Finding.QUEUED, "It waits for a free place under its rate limit."),
     "ready_to_enqueue": lambda evidence, now: _plain(Finding.QUEUED, "It is about to be put on its queue."),
 }

@@ -112,12 +112,15 @@ def _state(listed_as: str, row: ListedJob, now: datetime) -> str:
     evidence = Evidence(
         exists=job.exists,
         status=job.status,
+        listed_in=frozenset({listed_as}),
         queued_times=1 if listed_as == "queued" else None,
         newest_kind=newest.kind if newest else None,
         newest_text=newest.text if newest else None,
-        succeeded_at=newest.created_at if newest and newest.kind == "successful" else None,
+        succeeded_at=newest.ended_at or newest.created_at if newest and newest.kind == "successful" else None,
         started_at=job.started_at,
         timeout_seconds=job.timeout_seconds,
+        retries_left=job.retries_left,
+        repeats_left=job.repeats_left,
         lease_until=_score_time(listed_as, row) if listed_as == "started" else None,
     )
     return judge(evidence, now).finding

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from typing import Any
 
 from redis import Redis
 
@@ -11,7 +12,7 @@ from tests.support.real_rq import RealRQ, RealWorker, wait_until
 LONG_AGO = time.time() - 3600
 
 
-def begin(rq: RealRQ, redis: Redis, function: str, job_id: str, **options: object) -> RealWorker:
+def begin(rq: RealRQ, redis: Redis, function: str, job_id: str, **options: Any) -> RealWorker:
     """A worker of its own that has begun the job; the order is the job's id."""
     rq.enqueue(function, job_id, job_id=job_id, **options)
     worker = rq.start("orders")
@@ -32,9 +33,11 @@ def wait_for_status(redis: Redis, job_id: str, status: str) -> None:
 
 def let_lease_run_out(redis: Redis, job_id: str) -> None:
     """As if nobody had renewed the job's leases for long: they are over, and what expires with them is gone."""
-    runs = [run for run in redis.zrange("rq:wip:orders", 0, -1) if run.startswith(f"{job_id}:".encode())]
+    listed: list[Any] = redis.zrange("rq:wip:orders", 0, -1)
+    runs = [run for run in listed if run.startswith(f"{job_id}:".encode())]
     assert runs, f"no run of {job_id} holds a lease"
     redis.zadd("rq:wip:orders", dict.fromkeys(runs, LONG_AGO), xx=True)
+    redis.zadd(f"rq:executions:{job_id}", {run.rpartition(b":")[2]: LONG_AGO + 60 for run in runs}, xx=True)
     redis.delete(*(b"rq:execution:" + run for run in runs))
 
 

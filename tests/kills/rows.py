@@ -68,4 +68,5 @@ def row_of(job_id: str, words: str = "", *, later: timedelta = timedelta(0)) -> 
 
 def check(job_id: str, row: Row, *, later: timedelta = timedelta(0)) -> None:
     """The job has this row now, or `later`."""
-    assert row_of(job_id, row.words, later=later) == row
+    found = row_of(job_id, row.words, later=later)
+    assert found == row, f"{job_id} reads {found}"

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import signal
 import zlib
+from datetime import UTC, datetime
 from typing import Any
 
+from jobs.broker.rows import read_registry
 from jobs.domain.findings import Finding
+from jobs.selectors.rows import job_rows
 from tests.kills.rows import (
     DONE,
     FINISHED,
@@ -88,7 +91,7 @@ EVENTS = {
 }
 
 
-def test_every_run_that_ends_is_read_as_what_it_was(real_rq, redis_client):
+def test_every_run_that_ends_is_read_as_what_it_was(real_rq, redis_client, db):
     for event, (call, _) in EVENTS.items():
         real_rq.enqueue(call["function"], *call["args"], job_id=event, **call["options"])
     _damage(redis_client, "payload-damaged", lambda call: b"no pickle")
@@ -97,6 +100,17 @@ def test_every_run_that_ends_is_read_as_what_it_was(real_rq, redis_client):
     expected = {event: row for event, (_, row) in EVENTS.items()}
     assert {event: row_of(event, row.words) for event, row in expected.items()} == expected
     assert redis_client.get("effect:thrice") == b"3"
+    assert _listed_states() == {event: row.finding for event, row in expected.items()}
+
+
+def _listed_states():
+    """What the lists say, which read less of each job than its page does."""
+    listed = {
+        registry: read_registry("default", registry, ["orders"], with_errors=registry == "failed").rows
+        for registry in ("failed", "finished", "scheduled")
+    }
+    pages = [job_rows("default", registry, rows, datetime.now(UTC)) for registry, rows in listed.items()]
+    return {row.job_id: row.state for page in pages for row in page}
 
 
 def _damage(redis, job_id, change):
