@@ -38,7 +38,7 @@ $$ BEGIN RAISE EXCEPTION '{MESSAGE}' USING ERRCODE = 'integrity_constraint_viola
 def install(apps: Apps, schema_editor: BaseDatabaseSchemaEditor) -> None:
     """Create the triggers on SQLite and PostgreSQL; elsewhere nothing."""
     model = apps.get_model("opsboard_jobs", "AuditEntry")
-    columns = [field.column for field in model._meta.concrete_fields]
+    columns = [str(field.column) for field in model._meta.concrete_fields]
     table = model._meta.db_table
     if schema_editor.connection.vendor == "sqlite":
         _create(schema_editor, _SQLITE, table, refuse=f"SELECT RAISE(ABORT, '{MESSAGE}')", **_rules(columns, "IS"))

@@ -21,7 +21,7 @@ TABLE = AuditEntry._meta.db_table
 
 def let_tests_clean_up(monkeypatch: pytest.MonkeyPatch) -> None:
     """Take the triggers off whenever Django empties the database after a test."""
-    clean_up = TransactionTestCase._fixture_teardown
+    clean_up = TransactionTestCase._fixture_teardown  # type: ignore[attr-defined]  # not in the stubs
 
     def cleaned_up(case: TransactionTestCase) -> None:
         with _without_triggers():
