@@ -110,6 +110,13 @@ def press(browser: Client, page: str, action: str, **typed: Any) -> Any:
     return browser.post(action or page, {**form.fields, **typed})
 
 
+def confirm(browser: Client, address: str, **typed: Any) -> Any:
+    """Open the page of an act and confirm it there, with the word that it wants typed."""
+    page = Page(browser.get(address))
+    wanted = re.search(r"Type (\S+) to confirm", page.text)
+    return browser.post(address, {**page.form(address).fields, **({"typed": wanted[1]} if wanted else {}), **typed})
+
+
 def without_tokens(html: str) -> str:
     """The page without the CSRF tokens, which differ each time."""
     return re.sub(r'(name="csrfmiddlewaretoken" value=)"[^"]*"', r'\1""', html)

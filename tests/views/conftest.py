@@ -29,7 +29,7 @@ def shop(_shop, redis_client) -> Redis:
     (scheduled), held-1 (waits for 4711), canceled-1, and slow-1, which the worker `packer` is running.
     """
     load(redis_client, _shop)
-    _beat(redis_client)
+    beat(redis_client)
     return redis_client
 
 
@@ -105,7 +105,7 @@ def _fill(rq: RealRQ) -> None:
     packer.kill_session()
 
 
-def _beat(client: Redis) -> None:
+def beat(client: Redis) -> None:
     """What the worker `packer` would have gone on doing: it says that it lives, and renews its lease."""
     client.hset("rq:worker:packer", "last_heartbeat", timezone.now().strftime("%Y-%m-%dT%H:%M:%S.%fZ"))
     # The job's own list keeps a run a minute longer than its lease.

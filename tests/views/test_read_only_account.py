@@ -17,14 +17,23 @@ from jobs.urls import urlpatterns
 from opsboard.runner.valkey import EmbeddedValkey, free_port
 from tests.support.keyspace import load, snapshot
 from tests.support.minefield import JOBS
-from tests.support.pages import Page, at, press, without_tokens
+from tests.support.pages import Page, at, confirm, without_tokens
 from tests.support.real_rq import ROOT
+from tests.views.conftest import beat
 
 pytestmark = pytest.mark.django_db
 
-JOB = at("job", "orders", "4711")
-ACTS = {"requeued": at("job-retry", "orders", "4711"), "deleted": at("job-delete", "orders", "4711")}
-CHOICES = {"connection": ["default"], "queue": ["orders"], "state": STATES, "path": ["fx.boom"]}
+ACTS = {
+    "requeued": at("job-retry", "orders", "4711"),
+    "enqueued": at("job-enqueue", "orders", "later-1"),
+    "canceled": at("job-cancel", "orders", "next-1"),
+    "stop asked for": at("job-stop", "orders", "slow-1"),
+    "deleted": at("job-delete", "orders", "4711"),
+    "removed": at("job-remove-entry", "orders", "ghost"),
+}
+"""By the mark that each leaves."""
+BATCH = "00000000-0000-4000-8000-000000000001"
+CHOICES = {"connection": ["default"], "queue": ["orders"], "state": STATES, "path": ["fx.boom"], "batch": [BATCH]}
 QUERIES = {"failed": ["", "?queue=orders"], "lookup": ["", "?q=4711", "?q=nowhere"]}
 SHOP_JOBS = ["4711", "4713", "slow-1", "held-1", "nowhere"]
 HANDSHAKE = {"client|setinfo"}
@@ -133,24 +142,35 @@ def test_the_reader_can_change_nothing(server, admin, _shop):
     assert [entry["username"] for entry in refused(admin)] == ["opsboard-reader"] * 5
 
 
-@pytest.mark.parametrize("mark", ACTS)
-def test_acts_go_through_the_acting_account(admin, use, _shop, browser, mark):
+@pytest.fixture
+def place(admin, _shop):
+    """The shop, with an id that is only listed and a worker that listens."""
     load(admin, _shop)
+    beat(admin)
+    admin.zadd("rq:failed:orders", {"ghost": 9e9})
+    with admin.pubsub() as ear:
+        ear.subscribe("rq:pubsub:packer")
+        assert ear.get_message(timeout=10)
+        yield ear
+
+
+@pytest.mark.parametrize("mark", ACTS)
+def test_acts_go_through_the_acting_account(admin, use, place, browser, mark):
     use(acting="opsboard-actor", reading="opsboard-reader")
-    answer = press(browser, JOB if mark == "requeued" else ACTS[mark], ACTS[mark])
+    answer = confirm(browser, ACTS[mark])
     entry = AuditEntry.objects.get()
     assert (answer.status_code, entry.status) == (302, "done")
     assert admin.get(f"opsboard:act:{entry.id}") == mark.encode()
-    assert (admin.zscore("rq:failed:orders", "4711"), refused(admin)) == (None, [])
+    assert (place.get_message(timeout=0.1) is not None) is (mark == "stop asked for")
+    assert refused(admin) == []
 
 
 @pytest.mark.parametrize("mark", ACTS)
-def test_the_reader_in_the_place_of_the_acting_account_does_nothing_and_says_so(admin, use, _shop, browser, mark):
-    load(admin, _shop)
+def test_the_reader_in_the_place_of_the_acting_account_does_nothing_and_says_so(admin, use, place, browser, mark):
     use(acting="opsboard-reader", reading="opsboard-reader")
     before = snapshot(admin)
-    answer = press(browser, JOB if mark == "requeued" else ACTS[mark], ACTS[mark])
+    answer = confirm(browser, ACTS[mark])
     assert (answer.status_code, AuditEntry.objects.get().status) == (503, "not_done")
     assert "the job store takes no writes now" in Page(answer).text
-    assert snapshot(admin) == before
+    assert snapshot(admin) == before and place.get_message(timeout=0.1) is None
     assert {entry["object"] for entry in refused(admin)} == {"eval"}
