@@ -14,6 +14,7 @@ from jobs.actions.outcomes import CHANGED, NOT_DONE, REFUSED, UNKNOWN, Outcome
 from jobs.models import Queue
 from jobs.permissions import QueueNotVisible, find_queue, require
 from jobs.views.job import job_gone, read_page
+from jobs.views.landing import asks_first
 from jobs.views.requests import SignedInRequest, known_connection, render_page
 
 _STATUS = {REFUSED: 409, CHANGED: 409, NOT_DONE: 503, UNKNOWN: 503}
@@ -21,6 +22,7 @@ _STATUS = {REFUSED: 409, CHANGED: 409, NOT_DONE: 503, UNKNOWN: 503}
 _LEAVES_NO_PAGE = ("delete_job", "remove_entry")
 
 
+@asks_first
 @require_http_methods(["GET", "HEAD", "POST"])
 def act_on_job(request: SignedInRequest, connection: str, queue: str, job_id: str, *, verb: str) -> HttpResponse:
     """GET: what the act would do to this job, and why or why not. POST: do it."""

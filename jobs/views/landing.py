@@ -1,7 +1,8 @@
 """Where a person lands who had to sign in, or whose act was refused: on a page, never on the address of an act.
 
 The rule: an act's address ends in its verb, below the address of the page that it belongs to. A lost act returns to the
-page that sent it (the Referer, if it is ours), else to the nearest address above that can be opened by GET.
+page that sent it (the Referer, if it is ours), else to the nearest address above that can be opened by GET; never to the
+page that asks for its confirmation, since what was asked there may have changed.
 """
 
 from __future__ import annotations
@@ -28,12 +29,19 @@ def act(view: View) -> View:
     return marked  # type: ignore[no-any-return]
 
 
+def asks_first(view: View) -> View:
+    """Mark a view whose GET asks for a confirmation and whose POST acts: a lost POST returns to the page above it."""
+    marked: Any = view
+    marked.asks_first = True
+    return view
+
+
 def landing_page(request: HttpRequest) -> str:
     """The local address to return to after this request did not do what it was meant to do."""
     own = request.get_full_path()
     if request.method in _SAFE_METHODS:
         return page_at_or_above(own)
-    return _page_that_sent(request) or page_at_or_above(own.partition("?")[0])
+    return _page_that_sent(request) or _page_at_or_above(own.partition("?")[0], asking=False)
 
 
 def way_back(request: HttpRequest) -> str:
@@ -46,10 +54,15 @@ def way_back(request: HttpRequest) -> str:
 
 def page_at_or_above(address: str) -> str:
     """This local, percent-encoded address when it can be opened by GET, else the nearest one above it that can."""
+    return _page_at_or_above(address, asking=True)
+
+
+def _page_at_or_above(address: str, *, asking: bool) -> str:
+    """`asking`: whether a page that asks for a confirmation counts."""
     path, query = _split(address)
-    if _is_page(path):
+    if _is_page(path, asking=asking):
         return f"{path}?{query}" if query else path
-    return next((parent for parent in _parents(path) if _is_page(parent)), "/")
+    return next((parent for parent in _parents(path) if _is_page(parent, asking=asking)), "/")
 
 
 def _page_that_sent(request: HttpRequest) -> str | None:
@@ -57,7 +70,7 @@ def _page_that_sent(request: HttpRequest) -> str | None:
     if not referer.startswith(f"{request.scheme}://{request.get_host()}/"):
         return None
     path, query = _split(referer)
-    if not _is_page(path):
+    if not _is_page(path, asking=False):
         return None
     return f"{path}?{query}" if query else path
 
@@ -77,11 +90,12 @@ def _parents(path: str) -> Iterator[str]:
         yield path
 
 
-def _is_page(path: str) -> bool:
+def _is_page(path: str, *, asking: bool) -> bool:
     if not path.startswith("/") or path.startswith("//"):
         return False
     try:
         match = resolve(unquote(path))
     except Resolver404:
         return False
-    return match.view_name not in _NEVER and not getattr(match.func, "is_act", False)
+    is_open = asking or not getattr(match.func, "asks_first", False)
+    return is_open and match.view_name not in _NEVER and not getattr(match.func, "is_act", False)
