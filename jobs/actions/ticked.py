@@ -15,7 +15,7 @@ from jobs import ledger
 from jobs.actions.guarded import JobNotFound, Wish, carry_out
 from jobs.actions.jobs import ACTS
 from jobs.broker.errors import BrokerUnavailable
-from jobs.domain.ticks import Tick
+from jobs.domain.ticks import ASKING, Tick
 from jobs.models import AuditEntry, Queue
 from jobs.permissions import RIGHT_FOR, QueueNotVisible, permissions_by_queue, require
 
@@ -101,7 +101,8 @@ def _carry_out(press: Press, queue: Queue, tick: Tick) -> bool:
         job_id=tick.job_id,
         seen=tick.seen,
         reason=press.reason,
-        confirmed=tick.confirmed,
+        # What is done at once was not asked about: a job that wants to be confirmed is then left for its own page.
+        confirmed=tick.confirmed if press.verb in ASKING else "",
         batch=press.batch,
         now=timezone.now(),
     )

@@ -1,9 +1,23 @@
-"""What a ticked row of a list says of itself when it is sent: which job, and how it looked."""
+"""What can be done with ticked rows of a list, and what a row says of itself when it is sent."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from urllib.parse import quote, unquote
+
+FITTING: Mapping[str, Sequence[str]] = {
+    "failed": ("retry_job", "delete_job"),
+    "queued": ("cancel_job", "delete_job"),
+    "scheduled": ("enqueue_job", "cancel_job", "delete_job"),
+    "deferred": ("cancel_job", "delete_job"),
+    "canceled": ("delete_job",),
+    "finished": ("delete_job",),
+}
+"""What is offered in each list; nothing for jobs that are running."""
+VERBS = frozenset(verb for verbs in FITTING.values() for verb in verbs)
+ASKING = frozenset({"cancel_job", "delete_job"})
+"""What is done only after a page that asks."""
 
 
 class BadTick(ValueError):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from uuid import UUID
@@ -16,25 +16,12 @@ from jobs import ledger
 from jobs.broker.details import read_job
 from jobs.broker.records import JobDetail
 from jobs.domain.decisions import Action, Decision
-from jobs.domain.ticks import Tick
+from jobs.domain.ticks import ASKING, FITTING, Tick
 from jobs.domain.verbs import DECIDE
 from jobs.judging import case_of
 from jobs.models import AuditEntry, Queue
 from jobs.permissions import RIGHT_FOR, Visibility, permissions_by_queue
 from jobs.selectors.lists import ListPage
-
-FITTING: Mapping[str, Sequence[str]] = {
-    "failed": ("retry_job", "delete_job"),
-    "queued": ("cancel_job", "delete_job"),
-    "scheduled": ("enqueue_job", "cancel_job", "delete_job"),
-    "deferred": ("cancel_job", "delete_job"),
-    "canceled": ("delete_job",),
-    "finished": ("delete_job",),
-}
-"""What is offered in each list; nothing for jobs that are running."""
-VERBS = frozenset(verb for verbs in FITTING.values() for verb in verbs)
-ASKING = frozenset({"cancel_job", "delete_job"})
-"""What is done only after a page that asks."""
 
 
 @dataclass(frozen=True)

@@ -13,10 +13,10 @@ from django.utils.translation import gettext as _
 from django.views.decorators.http import require_safe
 
 from jobs.actions.ticked import AT_MOST, Press, carry_out_each, turn_away
-from jobs.domain.ticks import BadTick, decode
+from jobs.domain.ticks import ASKING, VERBS, BadTick, decode
 from jobs.models import NAME_LENGTH
 from jobs.permissions import visibility
-from jobs.selectors.ticked import ASKING, VERBS, PressResult, press_result, prospects
+from jobs.selectors.ticked import PressResult, press_result, prospects
 from jobs.views.landing import act, landing_page
 from jobs.views.requests import SignedInRequest, known_connection, render_page
 

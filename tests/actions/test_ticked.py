@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import UTC, datetime
 
 import pytest
@@ -106,6 +107,25 @@ def test_what_may_not_be_run_again_is_refused_each_by_its_rule(jobs, press, redi
     asked, before = press("retry_job", jobs), snapshot(redis_client)
     carry_out_each(asked)
     assert {status for _subject, status, _code in told()} == {"refused"} and len(told()) == 4
+    assert snapshot(redis_client) == before
+
+
+@pytest.mark.parametrize("confirmed", ["", "same_key"])
+def test_what_wants_to_be_confirmed_is_left_for_its_own_page(jobs, operator, redis_client, confirmed):
+    JobType.objects.update(idempotency="keyed", remembered_for_seconds=3600)
+    ticks = [replace(tick(one, "retry_job"), confirmed=confirmed) for one in jobs]
+    before = snapshot(redis_client)
+    carry_out_each(Press(actor=operator, connection="default", verb="retry_job", ticks=ticks))
+    assert {(status, code) for _subject, status, code in told()} == {("refused", "unconfirmed")}
+    assert snapshot(redis_client) == before
+
+
+@pytest.mark.parametrize("verb", ["delete_job", "cancel_job"])
+def test_what_nobody_was_asked_about_is_not_done(jobs, real_rq, operator, redis_client, verb):
+    job_id = jobs[0] if verb == "delete_job" else real_rq.enqueue("fx.ok", 1)
+    ticks, before = [replace(tick(job_id, verb), confirmed="")], snapshot(redis_client)
+    carry_out_each(Press(actor=operator, connection="default", verb=verb, ticks=ticks))
+    assert [code for _subject, _status, code in told()] == ["unconfirmed"]
     assert snapshot(redis_client) == before
 
 

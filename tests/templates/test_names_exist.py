@@ -6,8 +6,11 @@ import copy
 
 import pytest
 
+from jobs.domain.ticks import Tick
+from jobs.domain.words import ACT_SLUGS
 from jobs.models import AuditEntry, JobType
-from tests.support.pages import at, press
+from tests.support.pages import at, confirm, press
+from tests.support.real_rq import wait_until
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.parametrize("rq_version", ["3.0"])]
 
@@ -57,9 +60,45 @@ def test_a_page_and_its_part_print_nothing_that_is_missing(browser, address, hea
 
 
 @pytest.mark.parametrize("job_id", ["failed", "later", "blocked", "done"])
-def test_a_jobs_page_prints_nothing_that_is_missing(browser, job_id):
+def test_a_jobs_page_and_those_of_its_acts_print_nothing_that_is_missing(browser, job_id):
     assert browser.get(at("job", "orders", job_id)).status_code == 200
-    assert browser.get(at("job-delete", "orders", job_id)).status_code == 200
+    for word in ACT_SLUGS.values():
+        assert browser.get(at(f"job-{word}", "orders", job_id)).status_code == 200
+
+
+def test_an_act_that_asks_and_was_not_confirmed_prints_nothing_that_is_missing(browser, redis_client):
+    JobType.objects.create(path="fx.boom", idempotency="keyed", remembered_for_seconds=86_400)
+    redis_client.zadd("rq:failed:orders", {"ghost": 9e9})
+    for word, queue, job_id in (
+        ("retry", "orders", "failed"),
+        ("delete", "orders", "failed"),
+        ("cancel", "idle", "waits"),
+        ("remove-entry", "orders", "ghost"),
+    ):
+        assert (
+            press(browser, at(f"job-{word}", queue, job_id), at(f"job-{word}", queue, job_id), confirmed="").status_code
+            == 400
+        )
+
+
+def test_a_running_job_prints_nothing_that_is_missing(browser, real_rq, redis_client):
+    real_rq.enqueue("fx.slow", 1, 60, job_id="slow")
+    real_rq.start("orders").wait_for_horse()
+    wait_until(lambda: redis_client.zcard("rq:wip:orders"), "the job has its lease")
+    for name in ("job", "job-stop"):
+        assert browser.get(at(name, "orders", "slow")).status_code == 200
+    stop = at("job-stop", "orders", "slow")
+    assert press(browser, stop, stop, confirmed="").status_code == 400
+
+
+def test_an_id_without_data_prints_nothing_that_is_missing(browser, redis_client):
+    redis_client.zadd("rq:failed:orders", {"ghost": 9e9})
+    redis_client.hset("rq:job:half", "last_heartbeat", "2026-01-01T00:00:00.000000Z")
+    redis_client.zadd("rq:failed:orders", {"half": 9e9})
+    for job_id, status in (("ghost", 404), ("half", 200)):
+        assert browser.get(at("job", "orders", job_id)).status_code == status
+        assert browser.get(at("job-remove-entry", "orders", job_id)).status_code == 200
+        assert browser.get(at("job-retry", "orders", job_id)).status_code == status
 
 
 def test_a_waiting_job_and_its_list_print_nothing_that_is_missing(browser):
@@ -79,7 +118,7 @@ def test_what_follows_an_act_prints_nothing_that_is_missing(browser):
 
 def test_a_job_that_is_gone_and_one_that_was_deleted_print_nothing_that_is_missing(browser):
     delete = at("job-delete", "orders", "failed")
-    assert press(browser, delete, delete, reason="not wanted").status_code == 302
+    assert confirm(browser, delete, reason="not wanted").status_code == 302
     assert browser.get(at("job", "orders", "failed")).status_code == 404
     assert browser.get(at("job", "orders", "never")).status_code == 404
 
@@ -94,3 +133,13 @@ def test_an_outsider_is_told_why_there_is_nothing(jobs, outsider, sign_in):
 def test_a_job_that_moved_on_under_the_readers_eyes_says_so(browser, shown, is_said):
     part = browser.get(at("job", "orders", "failed"), {"shown": shown}, headers={"HX-Request": "true"}).content.decode()
     assert ("The job has moved on" in part) is is_said
+
+
+def test_ticked_jobs_print_nothing_that_is_missing(browser):
+    """Before the act and after it."""
+    ticks = [Tick("orders", job_id, "1-1").encode() for job_id in ("failed", "done", "nowhere")]
+    form = {"connection": "default", "row": ticks}
+    assert browser.post(at("ticked"), {**form, "verb": "delete_job"}).status_code == 200
+    assert browser.post(at("ticked"), {**form, "verb": "cancel_job", "typed": "7"}).status_code == 400
+    result = browser.post(at("ticked"), {**form, "verb": "retry_job"}).headers["Location"]
+    assert browser.get(result).status_code == 200
