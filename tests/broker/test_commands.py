@@ -26,45 +26,6 @@ def test_a_requeued_job_runs_again(real_rq, redis_client):
     assert redis_client.hget(f"rq:job:{job_id}", "status") == b"finished"
 
 
-def test_a_requeue_leaves_what_rqs_own_requeue_leaves(real_rq, redis_client):
-    ours, theirs = real_rq.fail("fx.boom", 7, job_id="a-job"), None
-    before = snapshot(redis_client)
-    assert requeue(target(ours)) == "done"
-    after_ours = snapshot(redis_client)
-    _restore(redis_client, before)
-    theirs = real_rq.evaluate("rq.job.Job.fetch('a-job', connection=connection).requeue().id")
-    after_theirs = snapshot(redis_client)
-    assert theirs == ours
-    assert after_ours.pop(MARK).value == b"requeued"
-    job, rqs_job = after_ours.pop(b"rq:job:a-job"), after_theirs.pop(b"rq:job:a-job")
-    assert after_ours == after_theirs
-    assert _comparable(job.value) == _comparable(rqs_job.value)
-    # On purpose: RQ lets the failure's time-to-live run on while the job waits; ours does not.
-    assert (job.expires, rqs_job.expires) == (False, True)
-
-
-def _comparable(fields):
-    # The time of the act; and the traceback of an age before streams, which RQ blanks and we remove.
-    return {name: value for name, value in fields.items() if name not in (b"enqueued_at", b"exc_info")}
-
-
-def _restore(client, stored):
-    client.flushdb()
-    for key, (kind, value, expires) in stored.items():
-        _WRITERS[kind](client, key, value)
-        if expires:
-            client.expire(key, 31536000)
-
-
-_WRITERS = {
-    "stream": lambda client, key, value: [client.xadd(key, entry, id=entry_id) for entry_id, entry in value],
-    "set": lambda client, key, value: client.sadd(key, *value),
-    "zset": lambda client, key, value: client.zadd(key, dict(value)),
-    "hash": lambda client, key, value: client.hset(key, mapping=value),
-    "string": lambda client, key, value: client.set(key, value),
-}
-
-
 def test_a_deleted_job_leaves_nothing_but_the_mark(real_rq, redis_client):
     before = set(snapshot(redis_client))
     job_id = real_rq.fail("fx.boom", 7)
@@ -81,45 +42,6 @@ def test_a_job_with_a_time_to_live_of_its_own_gets_it_anew(real_rq, redis_client
     assert 590 < redis_client.ttl(f"rq:job:{job_id}") <= 600
 
 
-REFUSALS = {
-    "a newer result": (
-        lambda client, key: client.xadd(key.replace(":job:", ":results:"), {"type": 2}),
-        "changed",
-    ),
-    "finished": (lambda client, key: client.hset(key, "status", "finished"), "changed"),
-    "just taken by a worker": (
-        lambda client, key: client.rpush("rq:queue:orders:intermediate", key.removeprefix("rq:job:")),
-        "taken",
-    ),
-    "not listed as failed": (lambda client, key: client.delete("rq:failed:orders"), "changed"),
-    "gone": (lambda client, key: client.delete(key), "gone"),
-    "moved to another queue": (lambda client, key: client.hset(key, "origin", "payroll"), "gone"),
-    "rate limited": (lambda client, key: client.hset(key, "rate_limit_key", "bank"), "rate_limited"),
-    "running": (
-        lambda client, key: client.zadd(key.replace(":job:", ":executions:"), {"run": 9999999999}),
-        "running",
-    ),
-    "a queue of another type": (lambda client, key: client.set("rq:queue:orders", "x"), "damaged"),
-    "a registry of another type": (
-        lambda client, key: (client.delete("rq:failed:orders"), client.set("rq:failed:orders", "x")),
-        "damaged",
-    ),
-}
-
-
-@pytest.mark.parametrize("act", ACTS)
-@pytest.mark.parametrize("change", REFUSALS)
-@pytest.mark.parametrize("rq_version", ["3.0"])
-def test_what_changed_since_it_was_seen_is_left_as_it_is(real_rq, redis_client, act, change):
-    job_id = real_rq.fail("fx.boom", 7)
-    seen = target(job_id)
-    make, answer = REFUSALS[change]
-    make(redis_client, f"rq:job:{job_id}")
-    before = snapshot(redis_client)
-    assert act(seen) == answer
-    assert snapshot(redis_client) == before
-
-
 @pytest.mark.parametrize("rq_version", ["3.0"])
 def test_of_a_failed_job_whose_id_is_queued_again_a_retry_adds_no_copy_and_a_delete_leaves_none(real_rq, redis_client):
     job_id = real_rq.fail("fx.boom", 7)
@@ -129,16 +51,6 @@ def test_of_a_failed_job_whose_id_is_queued_again_a_retry_adds_no_copy_and_a_del
     assert snapshot(redis_client) == before
     assert delete(target(job_id)) == "done"
     assert redis_client.lrange("rq:queue:orders", 0, -1) == [b"other"]
-
-
-@pytest.mark.parametrize("act", ACTS)
-@pytest.mark.parametrize("rq_version", ["3.0"])
-def test_after_the_deadline_nothing_is_done(real_rq, redis_client, act):
-    job_id = real_rq.fail("fx.boom", 7)
-    late = target(job_id, deadline=server_time("default") - timedelta(milliseconds=1))
-    before = snapshot(redis_client)
-    assert act(late) == "too_late"
-    assert snapshot(redis_client) == before
 
 
 @pytest.mark.parametrize("rq_version", ["3.0"])

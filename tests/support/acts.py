@@ -8,14 +8,19 @@ from datetime import UTC, datetime, timedelta
 from jobs.broker import commands
 from jobs.broker.commands import Target
 from jobs.broker.details import read_job
+from jobs.broker.records import JobDetail
 
 MARK = b"opsboard:act:audit-1"
 """What an act on `target` leaves behind."""
 
 
+def read(job_id, queue="orders") -> JobDetail | None:
+    return read_job("default", queue, job_id, now=datetime.now(UTC))
+
+
 def target(job_id, queue="orders", **changes) -> Target:
     """The job as it is seen now; `changes` to any field of the Target."""
-    detail = read_job("default", queue, job_id, now=datetime.now(UTC))
+    detail = read(job_id, queue)
     whole = Target(
         connection="default",
         queue=queue,
