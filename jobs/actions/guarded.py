@@ -80,12 +80,18 @@ def carry_out(act: Act, wish: Wish) -> Outcome:
     detail = _read(act, wish)
     decision = act.decide(case_of(detail, wish.now))
     if detail.seen != wish.seen:
-        return _refuse(act, wish, detail, "changed", rival_sentence(wish.queue, wish.job_id, wish.now))
+        return _refuse(act, wish, detail, "changed", _overtaken(wish, detail))
     if not decision.allows_act:
         return _refuse(act, wish, detail, decision.code, decision.sentence)
     if decision.asks and not _is_confirmed(act, wish, detail, decision):
         return _refuse(act, wish, detail, "unconfirmed", UNCONFIRMED)
     return _attempt(act, wish, detail, decision)
+
+
+def _overtaken(wish: Wish, detail: JobDetail) -> str:
+    """What to tell somebody whose job is not the one that was seen: who was faster, or else what became of it."""
+    answer = "changed" if detail.job.exists else "gone"
+    return rival_sentence(wish.queue, wish.job_id, wish.now, otherwise=SENTENCES[answer][1])
 
 
 def _is_confirmed(act: Act, wish: Wish, detail: JobDetail, decision: Decision) -> bool:

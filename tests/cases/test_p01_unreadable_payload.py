@@ -12,7 +12,7 @@ import pytest
 
 from jobs.models import AuditEntry, JobType
 from tests.support.keyspace import snapshot
-from tests.support.pages import Page, at, press
+from tests.support.pages import Page, at, confirm, press
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -89,19 +89,28 @@ def test_p01_retry_of_a_damaged_payload_is_refused_with_the_reason(browser, redi
     assert AuditEntry.objects.get().decision_code == "unreadable"
 
 
-@pytest.mark.parametrize("job_id", ["p01a", "p01c"])
-def test_p01_retry_of_a_type_that_nobody_declared_is_refused_with_the_reason(browser, redis_client, job_id):
-    answer = refused_retry(browser, redis_client, job_id)
+def test_p01_retry_of_a_type_that_nobody_declared_is_refused_with_the_reason(browser, redis_client):
+    before = snapshot(redis_client)
+    address = at("job-retry", "orders", "p01c")
+    assert "Review before retry" in job_page(browser, "p01c").text
+    answer = press(browser, at("job", "orders", "p01c"), address)
     assert answer.status_code == 409
     assert "Nobody has declared whether this job type may be run twice" in Page(answer).text
-    assert AuditEntry.objects.get().decision_code == "undeclared"
+    assert AuditEntry.objects.get().decision_code == "may_have_acted"
+    assert snapshot(redis_client) == before
 
 
-def test_p01_retry_of_a_function_that_is_gone_is_warned_about(browser, redis_client):
-    JobType.objects.create(path="fx_gone.charge", idempotency="repeatable")
-    page = job_page(browser, "p01a")
-    assert page.form(at("job-retry", "orders", "p01a"))
-    assert "the function was not found" in page.text
+@pytest.mark.parametrize("declared", [False, True])
+def test_p01_a_function_that_is_gone_is_retried_after_a_warning(browser, redis_client, declared):
+    """Nothing of it ran, so nothing can happen twice; it fails again until the function is back."""
+    if declared:
+        JobType.objects.create(path="fx_gone.charge", idempotency="unsafe")
+    text = job_page(browser, "p01a").text
+    assert "the function was not found" in text
+    assert "It will fail the same way again until what kept it from beginning is mended." in text
+    press(browser, at("job", "orders", "p01a"), at("job-retry", "orders", "p01a"))
+    assert redis_client.lrange("rq:queue:orders", 0, -1) == [b"p01a"]
+    assert (AuditEntry.objects.get().status, AuditEntry.objects.get().decision_code) == ("done", "never_started")
 
 
 def test_p01_a_declared_type_is_retried_by_the_worker_that_knows_the_class(browser, real_rq, redis_client):
@@ -112,12 +121,16 @@ def test_p01_a_declared_type_is_retried_by_the_worker_that_knows_the_class(brows
     assert redis_client.hget("rq:job:p01c", "data") == data
 
 
-@pytest.mark.parametrize("job_id", IDS)
-def test_p01_delete_works_after_a_confirmation(browser, redis_client, job_id):
+@pytest.mark.parametrize(
+    ("job_id", "word"), [("p01a", "charge"), ("p01b", "delete"), ("p01c", "boom"), ("p01d", "boom")]
+)
+def test_p01_delete_works_after_a_confirmation(browser, redis_client, job_id, word):
+    """By the function's own name, or where none can be read by the word itself."""
     before, address = snapshot(redis_client), at("job-delete", "orders", job_id)
-    assert job_id in Page(browser.get(address)).text
+    text = Page(browser.get(address)).text
+    assert job_id in text and f"Type {word} to confirm" in text
     assert snapshot(redis_client) == before
-    press(browser, address, address)
+    confirm(browser, address, typed=word)
     assert not redis_client.exists(f"rq:job:{job_id}", f"rq:results:{job_id}")
     left = {member.decode() for member in redis_client.zrange("rq:failed:orders", 0, -1)}
     assert left == set(IDS) - {job_id}

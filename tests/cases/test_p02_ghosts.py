@@ -6,7 +6,7 @@ import pytest
 
 from jobs.models import AuditEntry, JobType
 from tests.support.keyspace import snapshot
-from tests.support.pages import Page, at, press
+from tests.support.pages import Page, at, confirm, press
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -90,7 +90,7 @@ def test_p02_the_retry_button_of_a_job_that_has_just_gone_says_so_and_retries_no
     before = snapshot(redis_client)
     answer = browser.post(RETRY, form.fields)
     assert answer.status_code == 409
-    assert "Its data is gone from Redis" in Page(answer).text
+    assert "Not done: the job is gone; somebody deleted it, or its time ran out." in Page(answer).text
     assert snapshot(redis_client) == before
 
 
@@ -105,19 +105,52 @@ def test_p02_the_retry_button_of_a_job_of_which_nothing_is_left_is_a_404_with_a_
     assert snapshot(redis_client) == before
 
 
+@pytest.mark.parametrize("seen", ["gone", "-"])
 @pytest.mark.parametrize("job_id", ["ghost-1", "half-1"])
-def test_p02_retry_of_a_ghost_counts_as_left_alone_and_never_as_retried(browser, redis_client, job_id):
+def test_p02_retry_of_a_ghost_counts_as_left_alone_and_never_as_retried(browser, redis_client, job_id, seen):
     before = snapshot(redis_client)
-    answer = browser.post(at("job-retry", "orders", job_id), {"seen": "-"})
+    answer = browser.post(at("job-retry", "orders", job_id), {"seen": seen})
     entry = AuditEntry.objects.get()
     assert (answer.status_code, entry.status, entry.subject) == (409, "refused", job_id)
     assert "is back on the queue" not in Page(browser.get(at("failed"))).text
     assert snapshot(redis_client) == before
 
 
-def test_p02_retry_of_a_ghost_says_that_it_is_one(browser):
-    answer = browser.post(at("job-retry", "orders", "ghost-1"), {"seen": "-"})
-    assert "Its data is gone from Redis: there is nothing left to act on." in Page(answer).text
+@pytest.mark.parametrize(
+    ("seen", "sentence"),
+    [
+        ("gone", "Its data is gone from Redis: there is nothing left to act on."),
+        ("-", "Not done: the job is gone; somebody deleted it, or its time ran out."),
+    ],
+)
+def test_p02_retry_of_a_ghost_says_that_it_is_one(browser, seen, sentence):
+    answer = browser.post(at("job-retry", "orders", "ghost-1"), {"seen": seen})
+    assert sentence in Page(answer).text
+
+
+def test_p02_a_ghosts_entry_is_removed_from_the_page_that_names_it(browser, redis_client):
+    address = at("job-remove-entry", "orders", "ghost-1")
+    assert address in Page(browser.get(at("job", "orders", "ghost-1"))).links
+    before = redis_client.zrange("rq:failed:orders", 0, -1)
+    answer = confirm(browser, address)
+    assert (answer.status_code, answer.headers["Location"]) == (302, at("queue-state", "orders", "failed"))
+    assert redis_client.zrange("rq:failed:orders", 0, -1) == [one for one in before if one != b"ghost-1"]
+    assert sorted(Page(browser.get(answer.headers["Location"])).rows()) == ["half-1", "p02real"]
+
+
+def test_p02_half_a_hash_is_removed_with_the_little_that_is_left(browser, redis_client):
+    address = at("job-remove-entry", "orders", "half-1")
+    assert address in Page(browser.get(at("job", "orders", "half-1"))).links
+    assert confirm(browser, address).status_code == 302
+    assert not redis_client.exists("rq:job:half-1") and redis_client.zscore("rq:failed:orders", "half-1") is None
+
+
+def test_p02_no_entry_of_a_real_job_is_removed(browser, redis_client):
+    address, before = at("job-remove-entry", "orders", "p02real"), snapshot(redis_client)
+    assert "Its data is there: it is a job, and can be deleted as one." in Page(browser.get(address)).text
+    form = Page(browser.get(REAL)).form(RETRY).fields | {"confirmed": "remove_entry"}
+    assert browser.post(address, form).status_code == 409
+    assert snapshot(redis_client) == before
 
 
 def test_p02_the_real_job_beside_the_ghosts_can_still_be_retried(browser, redis_client):

@@ -7,7 +7,7 @@ from guardian.shortcuts import assign_perm
 
 from jobs.models import AuditEntry, JobType, Queue
 from tests.support.keyspace import snapshot
-from tests.support.pages import Page, at, press
+from tests.support.pages import Page, at, confirm, press
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -96,7 +96,7 @@ def test_p11_delete_touches_only_the_one(odd_ids, operator, sign_in, redis_clien
     browser = sign_in(operator)
     for job_id in IDS:
         before, address = snapshot(redis_client), at("job-delete", "orders", job_id)
-        assert press(browser, address, address).status_code == 302
+        assert confirm(browser, address).status_code == 302
         changed = differing_keys(before, snapshot(redis_client)) - marks(redis_client)
         assert changed == {f"rq:job:{job_id}", f"rq:results:{job_id}", "rq:failed:orders"}
     assert redis_client.zrange("rq:failed:orders", 0, -1) == [b"plain"]
@@ -172,7 +172,7 @@ def test_p11_retry_and_delete_in_an_odd_queue_touch_only_the_one(odd_queues, sup
         redis_client.zadd(f"rq:failed:{queue}", {f"job-{number}": 9999999999})
         redis_client.hset(f"rq:job:job-{number}", "status", "failed")
         redis_client.delete(f"rq:queue:{queue}")
-        press(browser, at("job-delete", *names), at("job-delete", *names))
+        confirm(browser, at("job-delete", *names))
         assert not redis_client.exists(f"rq:job:job-{number}", f"rq:failed:{queue}")
 
 
