@@ -6,13 +6,16 @@ import json
 import os
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
 from django.conf import settings as configured
 
 from jobs.actions.guarded import Wish
+from jobs.actions.settle import MARGIN, settle_open_entries
+from jobs.broker import commands
 from jobs.models import JobType
 from tests.faults.scene import JOBS, furnish
 from tests.support import database
@@ -51,6 +54,19 @@ def declared(transactional_db) -> None:
     JobType.objects.create(path="fx.boom", idempotency="repeatable")
 
 
+@pytest.fixture
+def settle(monkeypatch) -> Callable[[], None]:
+    """Settle what is open, at an hour when every deadline and the margin after it are over."""
+
+    def settle_later() -> None:
+        store_time = commands.server_time
+        with monkeypatch.context() as later:
+            later.setattr(commands, "server_time", lambda connection: store_time(connection) + 10 * MARGIN)
+            settle_open_entries(now=datetime.now(UTC))
+
+    return settle_later
+
+
 class Mortals:
     """Processes that die while they act, on the database of the tests and one Redis."""
 
@@ -82,6 +98,8 @@ class Mortals:
             "queue": wish.queue.pk,
             "job_id": wish.job_id,
             "seen": wish.seen,
+            "confirmed": wish.confirmed,
+            "typed": wish.typed,
             "now": wish.now.isoformat(),
         }
         self._process.stdin.write(json.dumps(request) + "\n")

@@ -57,7 +57,7 @@ def _end_of(request: dict[str, Any]) -> int:
     return os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
 
 
-def _act(*, verb: str, actor: int, queue: int, now: str, **wish: str) -> None:
+def _act(*, verb: str, actor: int, queue: int, now: str, **wish: Any) -> None:
     from django.contrib.auth.models import User
 
     from jobs.actions import jobs

@@ -6,10 +6,10 @@ import signal
 
 import pytest
 
-from jobs.broker import commands
 from jobs.models import AuditEntry
 from tests.faults.mortal import POINTS
 from tests.faults.scene import Scene, wish
+from tests.support.real_rq import wait_until
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -20,7 +20,9 @@ AFTER_THE_SCRIPT = ("after the script is sent", "after the answer is read")
 
 @pytest.fixture
 def scene(redis_client, furniture, declared):
-    return Scene(redis_client, furniture)
+    scene = Scene(redis_client, furniture)
+    yield scene
+    scene.close()
 
 
 @pytest.fixture
@@ -41,22 +43,31 @@ def test_killed_before_the_intent_is_on_record_nothing_has_happened(kill, scene,
 
 
 @pytest.mark.parametrize("point", BEFORE_THE_SCRIPT)
-def test_killed_before_the_script_is_sent_the_record_is_open_and_nothing_is_done(kill, scene, verb, point):
+def test_killed_before_the_script_is_sent_the_record_is_open_until_it_says_not_done(kill, scene, verb, point, settle):
     kill(point)
     assert scene.became_of(verb) == "untouched"
     assert AuditEntry.objects.get().status == "intended"
+    settle()
+    assert AuditEntry.objects.get().status == "not_done"
+    assert scene.became_of(verb) == "untouched"
 
 
 @pytest.mark.parametrize("point", AFTER_THE_SCRIPT)
-def test_killed_after_the_script_is_sent_all_is_done_and_the_record_is_open(kill, scene, verb, point):
+def test_killed_after_the_script_is_sent_all_is_done_and_the_record_is_open_until_it_says_so(
+    kill, scene, verb, point, settle
+):
     kill(point)
-    assert scene.became_of(verb) == "done"
-    entry = AuditEntry.objects.get()
-    assert entry.status == "intended"
-    assert commands.was_carried_out("default", str(entry.id))
-
-
-def test_killed_after_the_record_is_closed_all_is_said_and_done(kill, scene, verb):
-    kill("after the entry is closed")
-    assert scene.became_of(verb) == "done"
+    wait_until(lambda: scene.became_of(verb) == "done", "the store reads what was sent")
+    assert AuditEntry.objects.get().status == "intended"
+    settle()
     assert AuditEntry.objects.get().status == "done"
+    assert scene.became_of(verb) == "done"
+
+
+def test_killed_after_the_record_is_closed_all_is_said_and_done(kill, scene, verb, settle):
+    kill("after the entry is closed")
+    outcome = AuditEntry.objects.get().outcome
+    settle()
+    entry = AuditEntry.objects.get()
+    assert (entry.status, entry.outcome) == ("done", outcome)
+    assert scene.became_of(verb) == "done"
