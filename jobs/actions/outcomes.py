@@ -49,7 +49,7 @@ SENTENCES: dict[str, tuple[AuditEntry.Status, str]] = {
 }
 """For each answer of a guarded script but `done`."""
 
-UNCONFIRMED = "Not done: this act wants to be confirmed on its own page, and the answer there may have changed since."
+UNCONFIRMED = "Not done: this is confirmed on a page of its own. Open the job there, and read what it would do."
 
 NOT_KNOWN_YET = (
     "Not known yet: the job store did not answer in time. Either it was done, or it will never be; "
