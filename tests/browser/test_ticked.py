@@ -127,7 +127,9 @@ def test_a_delete_asks_for_the_number_and_keeps_by_default(page, redis_client):
     box(page, "job-0").check()
     box(page, "job-2").check()
     delete_ticked(page)
-    expect(page.get_by_role("link", name="Keep the jobs")).to_be_focused()
+    keep = page.get_by_role("link", name="Keep the jobs").first
+    expect(keep).to_be_focused()
+    expect(keep).to_be_in_viewport()
     page.get_by_label("Type 2 to delete them for good").fill("3")
     page.get_by_role("button", name="Delete for good").click()
     expect(page.get_by_role("alert").filter(has_text="The number was not that of the jobs")).to_be_visible()

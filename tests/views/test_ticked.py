@@ -264,6 +264,12 @@ def test_before_a_delete_the_page_says_what_would_become_of_each(browser, shop):
     assert snapshot(shop) == before and not AuditEntry.objects.exists()
 
 
+def test_where_none_can_be_done_nothing_is_offered(browser, shop):
+    page = Page(browser.post(HERE, {"connection": "default", "verb": "delete_job", "row": "orders/slow-1/x"}))
+    assert "None of the ticked jobs can be deleted" in page.text and not boxes(page)
+    assert HERE not in [form.action for form in page.forms]
+
+
 def test_a_delete_takes_the_number_of_the_jobs(browser, shop):
     asked = send(browser, "delete_job", "4711", "4712")
     page = result(browser, confirm(browser, asked, typed="2", reason="of last year"))
