@@ -10,9 +10,11 @@ from guardian.models import GroupObjectPermission, UserObjectPermission
 from guardian.shortcuts import assign_perm
 
 from jobs.domain.ticks import Tick
+from jobs.domain.words import ACT_SLUGS
 from jobs.models import AuditEntry, JobType
 from tests.access.routes import every_address
 from tests.conftest import PASSWORD
+from tests.support.acts import read
 from tests.support.keyspace import snapshot
 from tests.support.pages import Page, at
 from tests.views.conftest import ROLES
@@ -48,12 +50,24 @@ queue-state  post         302       405     405       405  405   405        405
 job          read         302       404     200       200  404   200        200
 job          bare         302       403     403       403  403   403        403
 job          post         302       405     405       405  405   405        405
-job-retry    read         302       405     405       405  405   405        405
+job-retry    read         302       404     403       200  404   200        200
 job-retry    bare         302       403     403       403  403   403        403
 job-retry    post         302       404     403       302  404   302        302
+job-enqueue  read         302       404     403       200  404   200        200
+job-enqueue  bare         302       403     403       403  403   403        403
+job-enqueue  post         302       404     403       302  404   302        302
+job-cancel   read         302       404     403       200  404   200        200
+job-cancel   bare         302       403     403       403  403   403        403
+job-cancel   post         302       404     403       302  404   302        302
+job-stop     read         302       404     403       200  404   200        200
+job-stop     bare         302       403     403       403  403   403        403
+job-stop     post         302       404     403       302  404   302        302
 job-delete   read         302       404     403       200  404   200        200
 job-delete   bare         302       403     403       403  403   403        403
 job-delete   post         302       404     403       302  404   302        302
+job-remove-entry read     302       404     403       200  404   200        200
+job-remove-entry bare     302       403     403       403  403   403        403
+job-remove-entry post     302       404     403       302  404   302        302
 ticked       read         302       405     405       405  405   405        405
 ticked       bare         302       403     403       403  403   403        403
 ticked       post         302       404     403       302  404   302        302
@@ -90,8 +104,7 @@ ANSWERS = {
 }
 ROUTES = list(dict.fromkeys(row[0] for row in ROWS))
 ACTS = {
-    "job-retry": "retry_job",
-    "job-delete": "delete_job",
+    **{f"job-{word}": verb for verb, word in ACT_SLUGS.items()},
     "ticked": "retry_job",
     "job-type": "declare_job_type",
     "access-give": "grant_access",
@@ -110,9 +123,14 @@ def everybody(test):
 
 @pytest.fixture(autouse=True)
 def _place(shop, orders, payroll):
-    """The shop, with a job that may be retried, and a group that may see orders."""
+    """The shop, with a job that may be retried, an id without data, a worker that listens, and a group that may see."""
+    shop.zadd("rq:failed:orders", {"ghost": 9e9})
     JobType.objects.create(path="fx.boom", idempotency="repeatable")
     assign_perm("view_queue", Group.objects.get(name="Viewers"), orders)
+    with shop.pubsub() as ear:
+        ear.subscribe("rq:pubsub:packer")
+        assert ear.get_message(timeout=10)
+        yield
 
 
 @pytest.fixture
@@ -120,9 +138,14 @@ def fields(shop, viewer):
     """What each act needs to be carried out; other addresses get the fields of a retry."""
     group = f"group:{Group.objects.get(name='Viewers').pk}"
     place = {"connection": "default", "queue": "orders", "holder": group}
-    seen = {"seen": shop.xrevrange("rq:results:4711", count=1)[0][0].decode()}
+    seen = {"seen": read("4711").seen}
     return {
         **dict.fromkeys(ROUTES, seen),
+        "job-enqueue": {"seen": read("later-1").seen},
+        "job-cancel": {"seen": read("next-1").seen, "confirmed": "cancel"},
+        "job-stop": {"seen": read("slow-1").seen, "confirmed": "stop"},
+        "job-delete": {**seen, "confirmed": "delete", "typed": "boom"},
+        "job-remove-entry": {"seen": read("ghost").seen, "confirmed": "remove_entry"},
         "ticked": {"connection": "default", "verb": "retry_job", "row": Tick("orders", "4711", seen["seen"]).encode()},
         "login": {"username": "vera", "password": PASSWORD},
         "job-type": {"idempotency": "unsafe"},
@@ -181,7 +204,7 @@ def test_a_post_with_its_token_is_answered_as_the_table_says_and_on_record(brows
 
 
 @pytest.mark.parametrize("who", ["outsider", "pia"])
-@pytest.mark.parametrize("route", ["queue-state", "job", "job-retry", "job-delete"])
+@pytest.mark.parametrize("route", ["queue-state", "job", *(f"job-{word}" for word in ACT_SLUGS.values())])
 def test_a_hidden_queue_is_answered_like_one_that_is_not_there(browser_of, fields, route, who):
     browser, hidden = browser_of(who), every_address()[route]
     for ask in (browser.get, lambda address: browser.post(address, fields[route])):
