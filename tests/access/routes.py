@@ -10,10 +10,11 @@ FILLED = {
     "<slug:state>": "failed",
     "<slug:connection>": "default",
     "<name:queue>": "orders",
-    "<name:job_id>": "4711",
     "<name:path>": "shop.tasks.send",
     "<uuid:batch>": "00000000-0000-4000-8000-000000000001",
 }
+JOBS = {"job-enqueue": "later-1", "job-cancel": "next-1", "job-stop": "slow-1", "job-remove-entry": "ghost"}
+"""The jobs of those acts that make no sense for 4711, by the name of the address."""
 
 
 def every_address() -> dict[str, str]:
@@ -31,6 +32,8 @@ def _flatten(patterns: list[URLPattern | URLResolver], before: str = "/") -> Ite
         if isinstance(pattern, URLResolver):
             yield from _flatten(pattern.url_patterns, path)
         else:
+            name = str(pattern.name)
+            path = path.replace("<name:job_id>", JOBS.get(name, "4711"))
             for part, value in FILLED.items():
                 path = path.replace(part, value)
-            yield str(pattern.name), path
+            yield name, path
