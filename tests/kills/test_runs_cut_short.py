@@ -159,6 +159,14 @@ def test_an_exit_with_success_leaves_the_job_running_for_ever_beside_an_idle_wor
     check("job", ABANDONED)
 
 
+def test_a_run_that_cannot_be_interrupted_is_killed_by_its_worker_a_minute_after_its_limit(real_rq, redis_client):
+    # A limit of a minute before the start: no alarm is set, and the worker finds the minute of grace over at once.
+    real_rq.enqueue("fx.wait_for_go", "job", job_id="job", job_timeout=-59)
+    real_rq.start("orders", arguments=("--job-monitoring-interval", "1"))
+    wait_for_status(redis_client, "job", "failed")
+    check("job", Row(Finding.RESULT_UNKNOWN, "it ran on past its time limit and the worker killed it", True, UNKNOWN))
+
+
 def test_a_stopped_job_may_or_may_not_have_acted(real_rq, redis_client):
     begin(real_rq, redis_client, "fx.wait_for_go", "job", retry={"max": 3})
     real_rq.evaluate("rq.command.send_stop_job_command(connection, 'job')")
