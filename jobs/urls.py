@@ -5,7 +5,7 @@ from __future__ import annotations
 from django.urls import path, register_converter
 
 from jobs.domain.words import ACT_SLUGS
-from jobs.views import access, acts, health, job, job_types, lists, lookup, overview, session, ticked, workers
+from jobs.views import access, acts, audit, health, job, job_types, lists, lookup, overview, session, ticked, workers
 from jobs.views.converters import NameConverter
 
 app_name = "jobs"
@@ -30,6 +30,7 @@ urlpatterns = [
     path("lookup/", lookup.lookup, name="lookup"),
     path("job-types/", job_types.job_types, name="job-types"),
     path("job-types/<name:path>/", job_types.job_type, name="job-type"),
+    path("audit/", audit.audit, name="audit"),
     path("access/", access.access_page, name="access"),
     path("access/give/", access.give, name="access-give"),
     path("access/take/", access.take, name="access-take"),

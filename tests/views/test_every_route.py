@@ -86,6 +86,9 @@ job-types    post         302       405     405       405  405   405        405
 job-type     read         302       404     404       404  404   200        200
 job-type     bare         302       403     403       403  403   403        403
 job-type     post         302       404     404       404  404   302        302
+audit        read         302       404     404       404  404   200        200
+audit        bare         302       403     403       403  403   403        403
+audit        post         302       405     405       405  405   405        405
 access       read         302       404     404       404  404   200        200
 access       bare         302       403     403       403  403   403        403
 access       post         302       405     405       405  405   405        405
