@@ -9,6 +9,7 @@ from django.db import models
 from django.utils.translation import gettext_lazy as _
 
 from jobs.domain.idempotency import Idempotency
+from jobs.domain.links import link_host
 
 NAME_LENGTH = 512
 """RQ sets no bound on ids and queue names; longer ones are shown and never acted on."""
@@ -66,6 +67,11 @@ class JobType(models.Model):
 
     def __str__(self) -> str:
         return self.path
+
+    @property
+    def runbook_host(self) -> str:
+        """Where the runbook's link leads; '' when there is none, or none to follow, whoever wrote it there."""
+        return link_host(self.runbook_url)
 
 
 class AuditEntry(models.Model):

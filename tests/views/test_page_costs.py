@@ -185,7 +185,7 @@ COSTS = {
     at("job-delete", "orders", "4711"): 2,
     at("lookup") + "?q=nowhere": 1,
     at("access"): 1,
-    at("job-types"): 0,
+    at("job-types"): 3,
     **{at("queue-state", "orders", state): 3 if state == "failed" else 2 for state in ("queued", *REGISTRIES)},
 }
 """Round trips at most. The overview shows five queues."""
