@@ -19,14 +19,31 @@ from jobs.urls import urlpatterns
 from tests.conftest import PASSWORD
 from tests.support.keyspace import snapshot
 from tests.support.pages import Page, at, without_tokens
+from tests.support.real_rq import wait_until
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
 EVIL = "http://evil.example"
-VALUES = {"connection": "default", "queue": "orders", "job_id": "p14", "state": "failed", "path": "fx.boom"}
-VALUES["batch"] = "00000000-0000-4000-8000-000000000001"
-ACTS = ["logout", "job-retry", "job-delete", "job-type", "ticked", "access-give", "access-take"]
+VALUES = {
+    "connection": "default",
+    "queue": "orders",
+    "state": "failed",
+    "path": "fx.boom",
+    "batch": "00000000-0000-4000-8000-000000000001",
+}
+JOBS = {
+    "job-retry": "p14",
+    "job-enqueue": "p14-later",
+    "job-cancel": "p14-later",
+    "job-stop": "p14-runs",
+    "job-delete": "p14",
+    "job-remove-entry": "p14-ghost",
+}
+"""Every act on a job, with one that it can be carried out on."""
+ACTS = ["logout", *JOBS, "job-type", "ticked", "access-give", "access-take"]
 """The names of all addresses that change something; a new one that is missing here fails the first test."""
+ASKING = {"job-type", *JOBS}
+"""Those that have a page of their own, which GET opens."""
 ERRORS = ["/nowhere/", "/failed/?after=x", "/jobs/default/payroll/p14/", "/static/nowhere.css", "/job-types/x/"]
 
 
@@ -36,9 +53,28 @@ def rq_version():
 
 
 @pytest.fixture
-def browser(real_rq, lead):
-    """Signed in through the page, as somebody who may do all of it; its forms need their token as real ones do."""
+def jobs(real_rq, redis_client):
+    """One that failed, one due later, an id without data, and one that counts as running; nothing moves by itself.
+
+    The worker of the last one is gone; somebody listens in its place.
+    """
     real_rq.fail("fx.boom", 7, job_id="p14")
+    real_rq.enqueue("fx.ok", 8, job_id="p14-later", seconds=3600)
+    redis_client.zadd("rq:failed:orders", {"p14-ghost": 9e9})
+    real_rq.enqueue("fx.slow", 9, 60, job_id="p14-runs")
+    worker = real_rq.start("orders")
+    worker.wait_for_horse()
+    wait_until(lambda: redis_client.hget("rq:job:p14-runs", "status") == b"started", "the job runs")
+    worker.kill_session()
+    with redis_client.pubsub() as ear:
+        ear.subscribe(f"rq:pubsub:{worker.name}")
+        assert ear.get_message(timeout=10)
+        yield
+
+
+@pytest.fixture
+def browser(jobs, lead):
+    """Signed in through the page, as somebody who may do all of it; its forms need their token as real ones do."""
     JobType.objects.create(path="fx.boom", idempotency="repeatable")
     browser = Client(HTTP_HOST="localhost", enforce_csrf_checks=True)
     token = Page(browser.get(at("login"))).form(at("login")).fields["csrfmiddlewaretoken"]
@@ -50,21 +86,26 @@ def browser(real_rq, lead):
 @pytest.fixture
 def forms(browser, redis_client):
     """What each act needs to be carried out, the token included."""
-    page = Page(browser.get(at("job", "orders", "p14"))).form(at("job-retry", "orders", "p14"))
-    row = Tick("orders", "p14", page.fields["seen"]).encode()
+    acts = {name: confirmed(browser, name, job_id) for name, job_id in JOBS.items()}
+    row = Tick("orders", "p14", acts["job-retry"]["seen"]).encode()
     grant = {"connection": "default", "queue": "orders", "permission": "view_queue"}
     grant["holder"] = f"group:{Group.objects.get(name='Viewers').pk}"
     fields = {
         "logout": {},
-        "job-retry": {"seen": page.fields["seen"]},
-        "job-delete": {"seen": page.fields["seen"]},
-        "job-type": {"idempotency": "unsafe", "id_parameters": "order_id"},
+        **acts,
+        "job-type": {**Page(browser.get(address_of("job-type"))).form("").fields, "idempotency": "unsafe"},
         "ticked": {"connection": "default", "verb": "retry_job", "row": row},
         "access-give": grant,
         "access-take": grant,
     }
-    token = {"csrfmiddlewaretoken": page.fields["csrfmiddlewaretoken"]}
+    token = {"csrfmiddlewaretoken": acts["job-retry"]["csrfmiddlewaretoken"]}
     return {name: {**fields[name], **token} for name in ACTS}
+
+
+def confirmed(browser, name, job_id):
+    """What the page of an act would send."""
+    address = at(name, "orders", job_id)
+    return Page(browser.get(address)).form(address).fields | ({"typed": "boom"} if name == "job-delete" else {})
 
 
 @pytest.fixture
@@ -82,7 +123,8 @@ def state(redis_client):
 
 def address_of(name):
     pattern = next(one for one in urlpatterns if one.name == name)
-    return reverse(f"jobs:{name}", kwargs={key: VALUES[key] for key in pattern.pattern.converters})
+    values = VALUES | {"job_id": JOBS.get(name, "p14")}
+    return reverse(f"jobs:{name}", kwargs={key: values[key] for key in pattern.pattern.converters})
 
 
 def test_p14_every_address_that_changes_something_is_known_here(browser, state):
@@ -108,7 +150,7 @@ def test_p14_get_and_head_change_nothing(browser, forms, state):
     before = state()
     for name, method, has_fields in product(ACTS, [browser.get, browser.head], [False, True]):
         answer = method(address_of(name), forms[name] if has_fields else {})
-        assert answer.status_code == (200 if name in ("job-delete", "job-type") else 405)
+        assert answer.status_code == (200 if name in ASKING else 405)
         assert state() == before, name
 
 
@@ -177,11 +219,30 @@ def everything():
 
 def test_p14_no_page_can_be_framed_or_read_by_another_site(browser, forms):
     for address, method in everything():
-        answer = getattr(browser, method)(address, headers={"origin": EVIL})
-        assert answer.headers["X-Frame-Options"] == "DENY", address
-        assert "frame-ancestors 'none'" in answer.headers["Content-Security-Policy"], address
-        assert answer.headers["Cross-Origin-Resource-Policy"] == "same-origin", address
-        assert not [name for name in answer.headers if name.lower().startswith("access-control-")], address
+        assert is_closed(getattr(browser, method)(address, headers={"origin": EVIL})), address
+
+
+@pytest.mark.parametrize(
+    ("name", "job_id", "changes", "status"),
+    [
+        ("job-retry", "p14", {"seen": "0-0"}, 409),
+        ("job-delete", "p14", {"typed": "else"}, 400),
+        ("job-cancel", "no-such-job", {}, 404),
+    ],
+)
+def test_p14_no_answer_of_an_act_can_be_framed_or_read_by_another_site(browser, forms, name, job_id, changes, status):
+    answer = browser.post(at(name, "orders", job_id), forms[name] | changes)
+    assert answer.status_code == status and is_closed(answer)
+
+
+def is_closed(answer):
+    """No other site may frame it, embed it or read it."""
+    closed = {"X-Frame-Options": "DENY", "Cross-Origin-Resource-Policy": "same-origin"}
+    return (
+        closed.items() <= dict(answer.headers).items()
+        and "frame-ancestors 'none'" in answer.headers["Content-Security-Policy"]
+        and not [name for name in answer.headers if name.lower().startswith("access-control-")]
+    )
 
 
 def test_p14_a_refusal_shows_none_of_the_page_behind_it(browser, forms, frozen):
