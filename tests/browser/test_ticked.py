@@ -180,6 +180,21 @@ def test_by_thumb_on_a_phone(open_tab, operator, jobs, redis_client):
     assert not scrolls_sideways(page) and too_small(page) == []
 
 
+COVERED = """row => {
+  const box = row.querySelector('.list__tick label').getBoundingClientRect();
+  const words = [...row.querySelectorAll('td:not(.list__tick) > *')].map((one) => one.getBoundingClientRect());
+  return words.some((word) => word.left < box.right || word.right > document.body.clientWidth);
+}"""
+
+
+@pytest.mark.parametrize("address", [at("failed"), at("queue-state", "orders", "failed")])
+def test_on_a_phone_a_box_covers_nothing_and_pushes_nothing_out(open_tab, operator, shop, address):
+    page = open_tab(operator, address, **PHONE)
+    rows = page.locator("tbody tr")
+    assert rows.count() == 6
+    assert [row.get_attribute("data-key") for row in rows.all() if row.evaluate(COVERED)] == []
+
+
 def test_nothing_of_it_keeps_anybody_out(page, open_tab, operator):
     for size in ({"width": 1280, "height": 720}, {"width": 320, "height": 640}):
         page.set_viewport_size(size)
