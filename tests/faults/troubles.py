@@ -40,10 +40,6 @@ SOON = timedelta(seconds=1)
 UNKNOWN = ("intended",)
 
 
-def _cut(chunk: bytes) -> bytes:
-    raise Cut
-
-
 def _half(chunk: bytes) -> bytes:
     return chunk[: len(chunk) // 2]
 
@@ -75,7 +71,11 @@ def _restart(store: Store) -> None:
 
 
 def _cut_script(store: Store) -> None:
-    store.line.on_script = _cut
+    def cut_once(chunk: bytes) -> bytes:
+        store.line.on_script = bytes
+        raise Cut
+
+    store.line.on_script = cut_once
 
 
 def _halve_script(store: Store) -> None:
@@ -83,7 +83,11 @@ def _halve_script(store: Store) -> None:
 
 
 def _cut_answer(store: Store) -> None:
-    store.line.on_answer = _cut
+    def cut_once(chunk: bytes) -> bytes:
+        store.line.on_answer = bytes
+        raise Cut
+
+    store.line.on_answer = cut_once
 
 
 def _swallow_answer(store: Store) -> None:
