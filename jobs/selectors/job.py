@@ -94,6 +94,7 @@ class JobPage:
     """Those worth speaking of in this state."""
     word_to_type: str
     may_declare: bool
+    may_read_audit: bool
     error: ErrorText | None
     attempts: tuple[Attempt, ...]
     attempts_unlisted: int
@@ -146,6 +147,7 @@ def job_page(user: User, visibility: Visibility, queue: Queue, job_id: str, *, n
         offered=tuple(one for one in offers if one.verb in verbs_for(judgement.finding)),
         word_to_type=word_to_type(detail.job.call),
         may_declare=may(user, Permission.CHANGE_JOBTYPE),
+        may_read_audit=may(user, Permission.VIEW_AUDIT),
         error=attempts[0].error if attempts else None,
         attempts=attempts,
         attempts_unlisted=max(0, detail.results_total - len(attempts)),
