@@ -11,8 +11,10 @@ from django.urls import reverse
 
 from jobs.broker.cursors import Cursor
 from jobs.broker.keys import STATES
+from jobs.domain.words import ACT_SLUGS
 from jobs.models import AuditEntry, JobType
 from jobs.urls import urlpatterns
+from tests.support.acts import read
 from tests.support.keyspace import snapshot
 from tests.support.pages import Page, at, without_tokens
 from tests.support.real_rq import wait_until
@@ -31,6 +33,7 @@ CHOICES = {
     "batch": ["00000000-0000-4000-8000-000000000001"],
 }
 QUERIES = ["", "?queue=orders", "?queue=payroll", "?connection=default", "?connection=nowhere", "?q=CANARY", "?q=pay"]
+ACTS = [f"job-{word}" for word in ACT_SLUGS.values()]
 OPEN = {at("login"), at("healthz"), at("logout")}
 HEADERS = [{}, {"hx-request": "true"}]
 
@@ -142,7 +145,7 @@ def test_p13_a_forged_place_in_the_list_shows_nothing_more(rights, viewer, sign_
 @pytest.mark.parametrize("who", ["viewer", "operator", "outsider"])
 def test_p13_a_hidden_job_and_none_give_the_same_answer(rights, request, sign_in, frozen, who):
     browser = sign_in(request.getfixturevalue(who))
-    names, queues = ["job", "job-retry", "job-delete"], ["orders", "payroll", "no-such-queue"]
+    names, queues = ["job", *ACTS], ["orders", "payroll", "no-such-queue"]
     for name, queue, ask in product(names, queues, [browser.get, browser.post]):
         hidden, none = (same(ask(at(name, queue, job_id)), job_id) for job_id in ("pay-1", "no-such-job"))
         assert hidden == none, (name, queue)
@@ -163,15 +166,53 @@ def test_p13_a_search_for_it_answers_as_for_nothing(rights, viewer, sign_in, fro
         assert hidden == none and hidden[0] == 200
 
 
-@pytest.mark.parametrize("who", ["viewer", "operator", "outsider"])
-@pytest.mark.parametrize("name", ["job-retry", "job-delete"])
+TARGETS = {
+    "job-retry": "pay-1",
+    "job-enqueue": "pay-3",
+    "job-cancel": "pay-3",
+    "job-stop": "pay-2",
+    "job-delete": "pay-1",
+    "job-remove-entry": "pay-ghost-1",
+}
+"""For each act a job of payroll that it could be carried out on."""
+CONFIRMED = {"job-cancel": "cancel", "job-stop": "stop", "job-delete": "delete", "job-remove-entry": "remove_entry"}
+
+
+def wanted(name):
+    """What somebody who may see payroll would send."""
+    seen = read(TARGETS[name], "payroll").seen
+    return {"seen": seen, "confirmed": CONFIRMED.get(name, ""), "typed": "CANARY_run"}
+
+
+@pytest.mark.parametrize("who", ["viewer", "operator", "lead", "outsider"])
+@pytest.mark.parametrize("name", ACTS)
 def test_p13_a_post_changes_nothing_is_a_404_and_is_on_record(rights, request, sign_in, redis_client, who, name):
     browser, before = sign_in(request.getfixturevalue(who)), at_rest(redis_client)
-    seen = redis_client.xrevrange("rq:results:pay-1", count=1)[0][0].decode()
-    answer = browser.post(at(name, "payroll", "pay-1"), {"seen": seen})
-    assert answer.status_code == 404
+    for job_id in dict.fromkeys(("pay-1", TARGETS[name])):
+        hidden, nowhere = (browser.post(at(name, queue, job_id), wanted(name)) for queue in ("payroll", "nowhere"))
+        assert hidden.status_code == nowhere.status_code == 404
+        assert hidden.content == nowhere.content and hidden.headers == nowhere.headers
     assert at_rest(redis_client) == before
-    assert AuditEntry.objects.get().status == "refused"
+    assert set(AuditEntry.objects.values_list("status", flat=True)) == {"refused"}
+    assert set(AuditEntry.objects.values_list("queue", flat=True)) == {"payroll", "nowhere"}
+
+
+@pytest.mark.parametrize("name", ACTS)
+def test_p13_a_post_signed_out_changes_nothing_and_leads_to_the_sign_in(rights, client, redis_client, name):
+    before = at_rest(redis_client)
+    answers = [client.post(at(name, queue, "pay-1"), wanted(name)) for queue in ("payroll", "nowhere")]
+    hidden, nowhere = (answer.headers["Location"] for answer in answers)
+    assert hidden.startswith("/login/?next=") and hidden.replace("payroll", "nowhere") == nowhere
+    assert at_rest(redis_client) == before and not AuditEntry.objects.exists()
+
+
+@pytest.mark.parametrize("name", ACTS)
+def test_p13_the_same_post_is_obeyed_from_somebody_who_may(rights, pia, sign_in, redis_client, name):
+    """Else the refusals above would prove nothing."""
+    before = at_rest(redis_client)
+    assert sign_in(pia).post(at(name, "payroll", TARGETS[name]), wanted(name)).status_code == 302
+    assert at_rest(redis_client) != before
+    assert AuditEntry.objects.get().status == "done"
 
 
 def test_p13_who_may_see_nothing_gets_a_page_that_explains(rights, outsider, sign_in):

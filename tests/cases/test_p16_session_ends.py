@@ -172,3 +172,59 @@ def test_p16_the_token_from_before_signs_nothing_after(ticking, redis_client):
     assert LIST in Page(answer).links
     assert browser.get(at("ticked")).status_code == 405
     assert snapshot(redis_client) == before and not AuditEntry.objects.exists()
+
+
+# One act --------------------------------------------------------------------------------------------------------------
+
+JOB = at("job", "orders", "p16")
+RETRY, DELETE = at("job-retry", "orders", "p16"), at("job-delete", "orders", "p16")
+ACTING = [
+    pytest.param(JOB, RETRY, {}, id="retry from the job's page"),
+    pytest.param(DELETE, DELETE, {"typed": "boom", "reason": "not wanted"}, id="delete from its own page"),
+]
+"""The page that one looks at, where its button leads, and what is typed."""
+
+
+@pytest.fixture
+def at_work(operator, real_rq):
+    """Otto's browser, before the page of a job that could be retried."""
+    JobType.objects.create(path="fx.boom", idempotency="repeatable")
+    real_rq.fail("fx.boom", 7, job_id="p16")
+    browser = Client(HTTP_HOST="localhost", enforce_csrf_checks=True)
+    sign_in(browser, "/login/", "otto")
+    return browser
+
+
+def click(browser, page, action, form):
+    return browser.post(action, form, headers={"referer": f"http://localhost{page}"})
+
+
+@pytest.mark.parametrize("rq_version", ["3.0"])
+@pytest.mark.parametrize(("page", "action", "typed"), ACTING)
+@pytest.mark.parametrize("who", ["otto", "vera"])
+def test_p16_one_act_leads_to_the_sign_in_and_back_to_the_job_with_nothing_done(
+    at_work, viewer, redis_client, page, action, typed, who
+):
+    form = Page(at_work.get(page)).form(action).fields | typed
+    before = snapshot(redis_client)
+    Session.objects.all().delete()
+    login = click(at_work, page, action, form).headers["Location"]
+    back = sign_in(at_work, login, who)
+    assert (back.status_code, back.headers["Location"]) == (302, JOB)
+    found = at_work.get(JOB)
+    assert found.status_code == 200 and SORRY in found.text
+    assert snapshot(redis_client) == before and not AuditEntry.objects.exists()
+    offered = {*Page(found).links, *(one.action for one in Page(found).forms)}
+    assert ({RETRY, DELETE} <= offered) is (who == "otto") and (who == "otto" or not {RETRY, DELETE} & offered)
+
+
+@pytest.mark.parametrize("rq_version", ["3.0"])
+@pytest.mark.parametrize(("page", "action", "typed"), ACTING)
+def test_p16_the_token_of_an_earlier_session_carries_out_no_act(at_work, redis_client, page, action, typed):
+    form = Page(at_work.get(page)).form(action).fields | typed
+    before = snapshot(redis_client)
+    Session.objects.all().delete()
+    sign_in(at_work, "/login/", "otto")
+    answer = click(at_work, page, action, form)
+    assert answer.status_code == 403 and "Nothing was done." in answer.text
+    assert snapshot(redis_client) == before and not AuditEntry.objects.exists()
