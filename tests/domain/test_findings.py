@@ -130,6 +130,10 @@ EVENTS = {
         failed(ABANDONED, **LEASED),
         *(Finding.RESULT_UNKNOWN, "A run of it still holds a lease", False),
     ),
+    "cleaned up, and a lease outlives the limit": (
+        failed(ABANDONED, started_at=NOW - timedelta(hours=1), **LEASED),
+        *(Finding.RESULT_UNKNOWN, "A run of it still holds a lease", False),
+    ),
     "cleaned up and queued again while the orphan runs": (
         job("queued", queued_times=1, retries_left=1, **LAPSED),
         *(Finding.QUEUED, "A run of it never reported its end.", False),
