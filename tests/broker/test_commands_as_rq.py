@@ -167,6 +167,7 @@ def _cases():
         for make in states:
             for world in WORLDS if act in ("delete", "cancel") else WORLDS_WITHOUT_COPIES:
                 yield act, make, "plain", world
+        yield act, states[0], "ttl", "dependents"
         for options in list(OPTIONS)[1:]:
             yield act, states[0], options, "neighbours"
 

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from datetime import timedelta
 from itertools import product
+from typing import Any
 
 import pytest
+from redis import Redis
 
 from jobs.broker.commands import server_time
 from tests.support.acts import cancel, delete, enqueue, remove, requeue, stop, target
@@ -74,7 +77,7 @@ DAMAGE = [
     *(QUEUE, INTERMEDIATE, "rq:queues", "rq:wip:orders", "rq:failed:orders", "rq:finished:orders"),
     *("rq:scheduled:orders", "rq:deferred:orders", "rq:canceled:orders", "rq:ready:orders"),
 ]
-CHANGES = {
+CHANGES: dict[str, tuple[list[Any], Callable[[Redis], Any], str]] = {
     "gone": (OF_A_JOB, lambda client: client.delete(JOB), "gone"),
     "without a status": (OF_A_JOB, lambda client: client.hdel(JOB, "status"), "gone"),
     "of another queue": (OF_A_JOB, lambda client: client.hset(JOB, "origin", "payroll"), "gone"),
@@ -101,13 +104,27 @@ CHANGES = {
         lambda client: client.zadd("rq:executions:a-job", {"run": FAR}),
         "running",
     ),
+    "with a lease that still runs": (
+        [*RESTING, (remove, gone)],
+        lambda client: client.zadd("rq:wip:orders", {"a-job:run": FAR}),
+        "running",
+    ),
+    "with a run that RQ has yet to give up": (
+        [(requeue, failed), (enqueue, scheduled)],
+        lambda client: client.zadd("rq:wip:orders", {"a-job:run": 1}),
+        "running",
+    ),
     "in a worker's hand": (RESTING, lambda client: client.rpush(INTERMEDIATE, "a-job"), "taken"),
     "already queued": (
         [(requeue, failed), (enqueue, scheduled)],
         lambda client: client.rpush(QUEUE, "b-job", "a-job"),
         "queued",
     ),
-    "without a run": ([(stop, started)], lambda client: client.zadd("rq:executions:a-job", {"run": 1}), "changed"),
+    "without a run": (
+        [(stop, started)],
+        lambda client: client.delete("rq:executions:a-job", "rq:wip:orders"),
+        "changed",
+    ),
     "listed nowhere": ([(remove, gone)], lambda client: client.delete("rq:failed:orders"), "gone"),
     "another queue's": ([(remove, gone)], lambda client: client.hset(JOB, "origin", "payroll"), "gone"),
     **{

@@ -12,9 +12,7 @@ end
 redis.call('LREM', QUEUE, 0, ID)
 leave_registries()
 for _, execution in ipairs(redis.call('ZRANGE', EXECUTIONS, 0, -1)) do
-    local full = ID .. ':' .. execution
-    redis.call('ZREM', STARTED, full)
-    redis.call('DEL', ARGV[8] .. full)
+    redis.call('DEL', ARGV[8] .. ID .. ':' .. execution)
 end
-redis.call('DEL', JOB, RESULTS, EXECUTIONS, DEPENDENTS, DEPENDENCIES)
+delete_data()
 return 'done'

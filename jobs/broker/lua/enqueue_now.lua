@@ -1,6 +1,6 @@
 -- Queue a scheduled job before its time, as RQ's scheduler does when it is due; or put back an id that its queue has
 -- lost. ARGV from 8: enqueued_at as RQ writes it.
-local objection = objection_to_resting_job({scheduled = true, queued = true})
+local objection = objection_to_queueing({scheduled = true, queued = true})
 if objection then return objection end
 -- However long the queue: that the id is not in it is the only proof of the loss.
 if is_queued() then return 'queued' end

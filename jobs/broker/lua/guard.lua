@@ -57,8 +57,22 @@ local function seen_token()
     return string.sub(token, 1, 128)
 end
 
+-- The started registry's entries of this job, <id>:<execution>, and when the last lease of one ends.
+local function registered_runs()
+    local runs, last_lease = {}, 0
+    local started = redis.call('ZRANGE', STARTED, 0, -1, 'WITHSCORES')
+    for at = 1, #started, 2 do
+        if string.sub(started[at], 1, #ID + 1) == ID .. ':' then
+            table.insert(runs, started[at])
+            last_lease = math.max(last_lease, tonumber(started[at + 1]))
+        end
+    end
+    return runs, last_lease
+end
+
 local function is_running()
-    return redis.call('ZCOUNT', EXECUTIONS, string.format('(%.6f', server_seconds()), '+inf') > 0
+    local now, _, last_lease = server_seconds(), registered_runs()
+    return last_lease > now or redis.call('ZCOUNT', EXECUTIONS, string.format('(%.6f', now), '+inf') > 0
 end
 
 -- A worker has the id in its hand, or the scheduler may have: it reads what is due, and then writes without looking
@@ -122,6 +136,15 @@ local function objection_to_resting_job(statuses)
     return nil
 end
 
+-- What speaks against queueing the job. A run that RQ has not given up yet, though its lease is over, will be filed as
+-- abandoned, wherever the job is then: it would be failed while it is queued.
+local function objection_to_queueing(statuses)
+    local objection = objection_to_resting_job(statuses)
+    if objection then return objection end
+    if #registered_runs() > 0 then return 'running' end
+    return nil
+end
+
 -- The first write of an act. Redis refuses it when its memory is out, before anything has changed; from the first write
 -- on it refuses no more, so what follows can't stop halfway.
 local function leave_mark(outcome)
@@ -158,4 +181,12 @@ local function leave_registries()
     for _, registry in ipairs(REGISTRIES) do
         redis.call('ZREM', registry, ID)
     end
+end
+
+-- Delete the job and what is kept under its id; what lists it is another matter.
+local function delete_data()
+    for _, run in ipairs((registered_runs())) do
+        redis.call('ZREM', STARTED, run)
+    end
+    redis.call('DEL', JOB, RESULTS, EXECUTIONS, DEPENDENTS, DEPENDENCIES)
 end

@@ -5,33 +5,20 @@ if objection then return objection end
 local origin = field('origin')
 if origin ~= '' and origin ~= QUEUE_NAME then return 'gone' end
 if field('status') ~= '' or seen_token() ~= SEEN then return 'changed' end
-
--- The started registry lists runs, as <id>:<execution>.
-local runs, last_lease = {}, 0
-local started = redis.call('ZRANGE', STARTED, 0, -1, 'WITHSCORES')
-for at = 1, #started, 2 do
-    if string.sub(started[at], 1, #ID + 1) == ID .. ':' then
-        table.insert(runs, started[at])
-        last_lease = math.max(last_lease, tonumber(started[at + 1]))
-    end
-end
-if is_running() or last_lease > server_seconds() then return 'running' end
+if is_running() then return 'running' end
 
 local function is_listed()
     for _, registry in ipairs(REGISTRIES) do
         if redis.call('ZSCORE', registry, ID) then return true end
     end
-    return #runs > 0 or is_queued() or redis.call('LPOS', INTERMEDIATE, ID)
+    return #registered_runs() > 0 or is_queued() or redis.call('LPOS', INTERMEDIATE, ID)
 end
 if not is_listed() then return 'gone' end
 
 leave_mark_even_when_full('removed')
 leave_dependencies()
 leave_registries()
-for _, run in ipairs(runs) do
-    redis.call('ZREM', STARTED, run)
-end
 redis.call('LREM', QUEUE, 0, ID)
 redis.call('LREM', INTERMEDIATE, 0, ID)
-redis.call('DEL', JOB, RESULTS, EXECUTIONS, DEPENDENTS, DEPENDENCIES)
+delete_data()
 return 'done'

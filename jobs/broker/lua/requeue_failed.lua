@@ -1,5 +1,5 @@
 -- Put a failed job back on its queue, as RQ's Job.requeue. ARGV from 8: enqueued_at as RQ writes it.
-local objection = objection_to_resting_job({failed = true, stopped = true})
+local objection = objection_to_queueing({failed = true, stopped = true})
 if objection then return objection end
 local is_short = redis.call('LLEN', QUEUE) <= tonumber(LONGEST_QUEUE)
 if is_short and is_queued() then return 'queued' end
