@@ -4,15 +4,19 @@ from __future__ import annotations
 
 import signal
 import time
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 
 import pytest
+from django.db import connections as databases
 from redis import Redis
 
 from jobs.broker import commands, connections
+from jobs.domain.words import ACT_SLUGS
 from jobs.models import AuditEntry, JobType
 from opsboard.runner.valkey import DURABLE, EmbeddedValkey, free_port
 from tests.conftest import PASSWORD
+from tests.faults.scene import JOBS, Scene, furnish
 from tests.support.pages import Page, at
 from tests.support.real_rq import RealRQ, wait_until
 
@@ -177,6 +181,33 @@ def test_p12_retry_says_not_done_and_stays_undone(store, browser, state):
         assert says_nothing_of(store, answer.content.decode())
     assert AuditEntry.objects.get().outcome.startswith("Not done: ")
     assert is_untouched(store)
+
+
+@pytest.mark.parametrize("state", STATES)
+def test_p12_every_act_says_not_done_and_stays_undone(store, operator, sign_in, tmp_path, state):
+    """Each act, on a job for which it would be carried out, from a page that was open before the trouble began."""
+    rq = RealRQ("3.0", store.server.url, tmp_path)
+    scene = Scene(store.admin, furnish(rq, store.admin))
+    rq.close()
+    JobType.objects.create(path="fx.boom", idempotency="repeatable")
+    addresses = {verb: at(f"job-{ACT_SLUGS[verb]}", "orders", job_id) for verb, job_id in JOBS.items()}
+    forms = {verb: Page(sign_in(operator).get(address)).form(address).fields for verb, address in addresses.items()}
+
+    def press(verb):
+        try:
+            answer = in_time(sign_in(operator).post, addresses[verb], {**forms[verb], "typed": "boom"})
+            return answer.status_code, "Not done" in Page(answer).text, says_nothing_of(store, answer.content.decode())
+        finally:
+            databases.close_all()
+
+    with store.being(state), ThreadPoolExecutor(len(JOBS)) as people:
+        answers = dict(zip(JOBS, people.map(press, JOBS), strict=True))
+    assert answers == dict.fromkeys(JOBS, (503, True, True))
+    entries = AuditEntry.objects.values_list("verb", "status")
+    assert sorted(entries) == sorted((verb, "refused") for verb in JOBS)
+    wait_until(store.admin.ping, "the store is back")
+    assert {verb: scene.became_of(verb) for verb in JOBS} == dict.fromkeys(JOBS, "untouched")
+    scene.close()
 
 
 @pytest.mark.parametrize("state", STATES)
