@@ -21,6 +21,17 @@ def retry_button(page: Page) -> Locator:
     return page.get_by_role("button", name=re.compile(r"^Retry job"))
 
 
+def review_button(page: Page) -> Locator:
+    """What stands in its place where a retry is not provably safe."""
+    return page.get_by_role("button", name=re.compile(r"^Review before retry of job"))
+
+
+def confirm_delete(page: Page, word: str) -> None:
+    """On the page that asks: type the function's name and press."""
+    page.get_by_label(f"Type {word} to confirm").fill(word)
+    page.get_by_role("button", name="Delete for good").click()
+
+
 def told(page: Page, sentence: str) -> Locator:
     """What the page announces about one's own act."""
     return page.get_by_role("status").filter(has_text=sentence)

@@ -34,7 +34,7 @@ def test_from_the_page_of_a_job_she_declares_its_type_and_the_operator_retries(
 
 def test_where_a_declaration_would_change_nothing_it_is_not_offered_beside_the_reason(open_tab, lead, real_rq):
     page = open_tab(lead, at("job", "orders", real_rq.enqueue("fx.ok", 4711)))
-    expect(page.get_by_text("It is already queued and will run.").first).to_be_visible()
+    expect(page.get_by_text("It waits in its queue.").first).to_be_visible()
     expect(page.get_by_role("link", name="Declare this job type")).to_have_count(0)
     expect(page.get_by_role("link", name="Declaration")).to_be_visible()
 

@@ -6,7 +6,7 @@ import pytest
 from playwright.sync_api import expect
 
 from jobs.models import AuditEntry
-from tests.browser.hands import told
+from tests.browser.hands import confirm_delete, told
 from tests.support.pages import at
 
 
@@ -24,14 +24,6 @@ def asked(open_tab, operator, job_id):
     return page
 
 
-def test_keeping_it_is_focused_first_and_enter_keeps_it(asked, site, job_id, redis_client):
-    expect(asked.get_by_role("link", name="Keep the job")).to_be_focused()
-    asked.keyboard.press("Enter")
-    expect(asked).to_have_url(site.address + at("job", "orders", job_id))
-    assert redis_client.exists(f"rq:job:{job_id}")
-    assert not AuditEntry.objects.exists()
-
-
 def test_it_says_what_goes_and_what_stays(asked, job_id):
     content = asked.get_by_role("main")
     for words in (job_id, "fx.boom", "with arguments and all results", "the record here of who deleted it and when"):
@@ -40,7 +32,7 @@ def test_it_says_what_goes_and_what_stays(asked, job_id):
 
 def test_it_is_gone_and_its_address_says_by_whom_and_why(asked, job_id, redis_client):
     asked.get_by_label("Reason").fill("a duplicate of order 4710")
-    asked.get_by_role("button", name="Delete for good").click()
+    confirm_delete(asked, "boom")
     expect(told(asked, f"Job {job_id} is deleted, with its results.")).to_be_visible()
     expect(asked.get_by_text("No job of orders is failed now")).to_be_visible()
     assert [key for key in redis_client.keys("rq:*") if job_id.encode() in key] == []
@@ -60,8 +52,30 @@ def test_jobs_that_wait_for_it_are_named_before(open_tab, operator, job_id, real
 
 def test_what_was_deleted_meanwhile_is_said(asked, open_tab, operator, job_id):
     other = open_tab(operator, at("job-delete", "orders", job_id))
-    other.get_by_role("button", name="Delete for good").click()
+    confirm_delete(other, "boom")
     expect(told(other, "is deleted")).to_be_visible()
-    asked.get_by_role("button", name="Delete for good").click()
+    confirm_delete(asked, "boom")
     expect(asked.get_by_text("It was deleted by otto")).to_be_visible()
     assert AuditEntry.objects.filter(status="done").count() == 1
+
+
+def test_another_word_deletes_nothing_and_what_was_typed_as_reason_stays(asked, job_id, redis_client):
+    asked.get_by_label("Reason").fill("a duplicate of order 4710")
+    field = asked.get_by_label("Type boom to confirm")
+    field.fill("Boom")
+    asked.get_by_role("button", name="Delete for good").click()
+    expect(asked.get_by_text("Nothing was done. Type boom, as it is written, to confirm.")).to_be_visible()
+    expect(field).to_have_attribute("aria-invalid", "true")
+    expect(asked.get_by_label("Reason")).to_have_value("a duplicate of order 4710")
+    assert redis_client.exists(f"rq:job:{job_id}")
+    confirm_delete(asked, "boom")
+    expect(told(asked, "is deleted")).to_be_visible()
+
+
+def test_a_job_that_was_retried_meanwhile_is_kept_and_the_page_says_so(asked, job_id, real_rq, redis_client):
+    """What the page asked about is no longer what is there."""
+    real_rq.evaluate(f"rq.job.Job.fetch({job_id!r}, connection=connection).requeue()")
+    confirm_delete(asked, "boom")
+    expect(asked.get_by_role("heading", level=1)).to_have_text("Not done")
+    expect(asked.get_by_role("alert").filter(has_text="changed since you looked")).to_be_visible()
+    assert redis_client.exists(f"rq:job:{job_id}") and redis_client.llen("rq:queue:orders") == 1

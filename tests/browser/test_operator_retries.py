@@ -9,7 +9,7 @@ import pytest
 from playwright.sync_api import expect
 
 from jobs.models import AuditEntry, JobType
-from tests.browser.hands import retry_button, told
+from tests.browser.hands import confirm_delete, retry_button, review_button, told
 from tests.support.pages import at
 
 # Kept in the storage, since the page is gone when the answer is there.
@@ -56,11 +56,26 @@ def test_the_page_names_him_and_keeps_the_first_attempt(open_tab, operator, job_
     expect(attempts).to_contain_text("the shop did not answer for order 4711")
 
 
-def test_an_undeclared_job_is_not_offered_and_the_page_says_why(open_tab, operator, real_rq, redis_client):
+@pytest.mark.parametrize(
+    ("promise", "sentence"),
+    [
+        ("undeclared", "Nobody has declared whether this job type may be run twice"),
+        ("unsafe", "Its type is declared unsafe: running it again may act a second time."),
+        ("checkable", "Its type is only safe after the other side has been asked what happened."),
+    ],
+)
+def test_where_a_retry_is_not_provably_safe_a_review_stands_in_its_place_and_says_why(
+    open_tab, operator, real_rq, redis_client, promise, sentence
+):
+    JobType.objects.create(path="fx.boom", idempotency=promise)
     page = open_tab(operator, at("job", "orders", real_rq.fail("fx.boom", 4711)))
-    expect(page.get_by_text("Nobody has declared whether this job type may be run twice")).to_be_visible()
+    expect(page.get_by_text(sentence)).to_be_visible()
     expect(retry_button(page)).to_have_count(0)
+    review_button(page).click()
+    expect(page.get_by_role("heading", level=1)).to_have_text("Refused")
+    expect(page.get_by_role("alert").filter(has_text=sentence)).to_be_visible()
     assert redis_client.llen("rq:queue:orders") == 0
+    assert AuditEntry.objects.get().status == "refused"
 
 
 def test_a_promise_taken_back_while_he_looked_is_refused_with_its_sentence(
@@ -105,7 +120,7 @@ def test_what_another_tab_deleted_is_not_brought_back(open_tab, operator, job_id
     page = open_tab(operator, at("job", "orders", job_id))
     other = page.context.new_page()
     other.goto(at("job-delete", "orders", job_id))
-    other.get_by_role("button", name="Delete for good").click()
+    confirm_delete(other, "boom_once")
     expect(told(other, f"Job {job_id} is deleted")).to_be_visible()
     retry_button(page).click()
     expect(page.get_by_text("It was deleted by otto")).to_be_visible()
@@ -120,6 +135,7 @@ def test_what_another_tab_retried_is_not_retried_again(open_tab, operator, job_i
     retry_button(other).click()
     expect(told(other, "is back on the queue orders")).to_be_visible()
     retry_button(page).click()
-    expect(page.get_by_role("heading", level=1)).to_have_text("Refused")
-    expect(page.get_by_role("alert").filter(has_text="It is already queued and will run.")).to_be_visible()
+    expect(page.get_by_role("heading", level=1)).to_have_text("Not done")
+    expect(page.get_by_role("alert").filter(has_text="otto has just retried this job.")).to_be_visible()
     assert redis_client.llen("rq:queue:orders") == 1
+    assert AuditEntry.objects.filter(status="done").count() == 1

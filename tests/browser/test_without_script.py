@@ -6,7 +6,7 @@ import pytest
 from playwright.sync_api import expect
 
 from jobs.models import JobType
-from tests.browser.hands import retry_button, sign_in_by_hand, told
+from tests.browser.hands import confirm_delete, retry_button, sign_in_by_hand, told
 from tests.browser.shop import LEADS_PAGES
 from tests.support.pages import at
 
@@ -28,7 +28,7 @@ def test_an_operator_signs_in_looks_retries_deletes_and_signs_out(plain_tab, sit
     real_rq.burst()
     page.reload()
     page.get_by_role("link", name="Delete…").click()
-    page.get_by_role("button", name="Delete for good").click()
+    confirm_delete(page, "boom")
     expect(told(page, f"Job {job_id} is deleted")).to_be_visible()
     page.get_by_role("button", name="Sign out").click()
     expect(page.get_by_text("You are signed out.")).to_be_visible()
