@@ -5,7 +5,9 @@ from __future__ import annotations
 import pytest
 from guardian.shortcuts import assign_perm
 
+from jobs.domain.words import ACT_SLUGS
 from jobs.models import AuditEntry, JobType, Queue
+from tests.support.acts import read
 from tests.support.keyspace import snapshot
 from tests.support.pages import Page, at, confirm, press
 
@@ -14,6 +16,7 @@ pytestmark = pytest.mark.django_db(transaction=True)
 LONG = "order-" * 50
 TOO_LONG = "order-" * 100
 IDS = ["order/42", "order%2F42", "order 42", "order.42", "$x", "../../admin", "a?b#c", "bestellung-ü", LONG, ".", "~2F"]
+ACTS = [f"job-{word}" for word in ACT_SLUGS.values()]
 QUEUES = ["mail/eu", "a b", "q?x=1#f", "ünï", "<b>x</b>", "../etc"]
 
 
@@ -118,7 +121,7 @@ def test_p11_a_longer_id_is_listed_and_the_page_says_that_it_is_not_supported(to
     assert "Its id is too long" in page.text
 
 
-@pytest.mark.parametrize("name", ["job-retry", "job-delete"])
+@pytest.mark.parametrize("name", ACTS)
 def test_p11_a_longer_id_is_never_acted_on(too_long, operator, sign_in, redis_client, name):
     before = snapshot(redis_client)
     seen = redis_client.xrevrange(f"rq:results:{too_long}", count=1)[0][0].decode()
@@ -186,6 +189,29 @@ def test_p11_rights_hold_for_each_odd_queue(odd_queues, outsider, sign_in):
         assert browser.get(at("job", mine.name, f"job-{number}")).status_code == 200
 
 
+def test_p11_every_other_act_on_an_odd_id_touches_only_the_one(real_rq, redis_client, operator, sign_in):
+    """A scheduled job and one without data by each of the ids: queued, cancelled, struck off."""
+    real_rq.enqueue("fx.ok", 7, job_id="plain", seconds=3600)
+    for job_id in IDS:
+        redis_client.copy("rq:job:plain", f"rq:job:{job_id}")
+        redis_client.zadd("rq:scheduled:orders", {job_id: 9999999999})
+    browser = sign_in(operator)
+    for job_id in IDS:
+        keys, job = snapshot(redis_client), f"rq:job:{job_id}"
+        for name, lists in (
+            ("job-enqueue", {job, "rq:scheduled:orders", "rq:queue:orders"}),
+            ("job-cancel", {job, "rq:queue:orders", "rq:canceled:orders"}),
+        ):
+            assert confirm(browser, at(name, "orders", job_id)).status_code == 302
+            before, keys = keys, snapshot(redis_client)
+            assert differing_keys(before, keys) - marks(redis_client) == lists
+        redis_client.delete(job)
+        assert confirm(browser, at("job-remove-entry", "orders", job_id)).status_code == 302
+    assert redis_client.zrange("rq:scheduled:orders", 0, -1) == [b"plain"]
+    assert not redis_client.exists("rq:canceled:orders", "rq:queue:orders")
+    assert set(AuditEntry.objects.values_list("status", flat=True)) == {"done"}
+
+
 def differing_keys(before, after):
     return {key.decode() for key in {*before, *after} if before.get(key) != after.get(key)}
 
@@ -193,3 +219,89 @@ def differing_keys(before, after):
 def marks(redis_client):
     """What an act leaves behind to prove that it was carried out, beside RQ's own keys."""
     return {key.decode() for key in redis_client.keys("opsboard:act:*")}
+
+
+# Names with a colon ---------------------------------------------------------------------------------------------------
+
+COLON_IDS = ["order:42", ":", "a:b:c", "order-42:"]
+"""RQ lists a run as `<job>:<execution>`, so it would take such an id for a run of another job."""
+COLON_QUEUES = ["mail:eu", "eu:", "rq:queue:orders", "intermediate"]
+CONFUSABLE = "RQ would take its id or its queue for something else (a colon inside), so no act on it is exact."
+
+
+@pytest.fixture
+def colon_ids(real_rq, redis_client):
+    """A real failure, copied by hand to each id."""
+    real_rq.fail("fx.boom", 7, job_id="plain")
+    for job_id in COLON_IDS:
+        redis_client.copy("rq:job:plain", f"rq:job:{job_id}")
+        redis_client.copy("rq:results:plain", f"rq:results:{job_id}")
+        redis_client.zadd("rq:failed:orders", {job_id: 9999999999})
+    JobType.objects.create(path="fx.boom", idempotency="repeatable")
+
+
+def test_p11_an_id_with_a_colon_is_listed_and_its_link_leads_to_it(colon_ids, operator, sign_in):
+    browser = sign_in(operator)
+    links = links_to_jobs(Page(browser.get(at("failed"))))
+    assert set(links) == {at("job", "orders", job_id) for job_id in [*COLON_IDS, "plain"]}
+    for job_id in COLON_IDS:
+        page = Page(browser.get(at("job", "orders", job_id)))
+        assert page.title.startswith(f"fx.boom {job_id} ") and page.text.count(CONFUSABLE) == 2
+
+
+@pytest.mark.parametrize("job_id", COLON_IDS)
+def test_p11_an_id_with_a_colon_is_never_acted_on_and_the_page_says_why(
+    colon_ids, operator, sign_in, redis_client, job_id
+):
+    browser, before = sign_in(operator), snapshot(redis_client)
+    for name in ACTS:
+        address = at(name, "orders", job_id)
+        page = Page(browser.get(address))
+        assert CONFUSABLE in page.text and address not in [form.action for form in page.forms]
+        answer = browser.post(address, everything_that_confirms(job_id))
+        assert answer.status_code == 409 and CONFUSABLE in Page(answer).text
+    assert snapshot(redis_client) == before
+    assert set(AuditEntry.objects.values_list("status", "decision_code")) == {("refused", "confusable_name")}
+
+
+def test_p11_the_same_holds_for_an_id_with_a_colon_whose_data_is_gone(real_rq, operator, sign_in, redis_client):
+    redis_client.zadd("rq:failed:orders", {"order:42": 9999999999})
+    browser, before = sign_in(operator), snapshot(redis_client)
+    for name in ACTS:
+        assert browser.post(at(name, "orders", "order:42"), everything_that_confirms("order:42")).status_code == 409
+    assert snapshot(redis_client) == before
+
+
+def test_p11_a_queue_that_is_named_like_rqs_intermediate_list_is_not_acted_in(
+    real_rq, superuser, sign_in, redis_client
+):
+    """What a worker has just taken from `x` RQ keeps under `x:intermediate`."""
+    queue = "orders:intermediate"
+    real_rq.fail("fx.boom", 7, queue=queue, job_id="job-1")
+    JobType.objects.create(path="fx.boom", idempotency="repeatable")
+    browser, before = sign_in(superuser), snapshot(redis_client)
+    assert CONFUSABLE in Page(browser.get(at("job", queue, "job-1"))).text
+    for name in ACTS:
+        answer = browser.post(at(name, queue, "job-1"), everything_that_confirms("job-1", queue))
+        assert answer.status_code == 409 and CONFUSABLE in Page(answer).text
+    assert snapshot(redis_client) == before
+
+
+@pytest.mark.parametrize("queue", COLON_QUEUES)
+def test_p11_other_queues_with_a_colon_are_acted_in(real_rq, superuser, sign_in, redis_client, queue):
+    JobType.objects.create(path="fx.boom", idempotency="repeatable")
+    browser = sign_in(superuser)
+    for job_id in ("job-1", "job-2"):
+        real_rq.fail("fx.boom", 7, queue=queue, job_id=job_id)
+    press(browser, at("job", queue, "job-1"), at("job-retry", queue, "job-1"))
+    assert redis_client.lrange(f"rq:queue:{queue}", 0, -1) == [b"job-1"]
+    confirm(browser, at("job-cancel", queue, "job-1"))
+    assert redis_client.hget("rq:job:job-1", "status") == b"canceled"
+    confirm(browser, at("job-delete", queue, "job-2"))
+    assert not redis_client.exists("rq:job:job-2", f"rq:failed:{queue}")
+    assert set(AuditEntry.objects.values_list("status", "queue")) == {("done", queue)}
+
+
+def everything_that_confirms(job_id, queue="orders"):
+    """No confirmation is what is missing."""
+    return {"seen": read(job_id, queue).seen, "confirmed": "delete", "typed": "boom"}
