@@ -1,8 +1,8 @@
 """Where a person lands who had to sign in, or whose act was refused: on a page, never on the address of an act.
 
 The rule: an act's address ends in its verb, below the address of the page that it belongs to. A lost act returns to the
-page that sent it (the Referer, if it is ours), else to the nearest address above that can be opened by GET; never to the
-page that asks for its confirmation, since what was asked there may have changed.
+page that sent it (the Referer, if it is ours), else to the nearest address above that can be opened by GET. It never
+returns to the page that asks for its confirmation, since what was asked there may have changed.
 """
 
 from __future__ import annotations

@@ -139,6 +139,7 @@ def test_signed_out_meanwhile_it_says_so_above_the_old_rows(page, first, site, e
 def test_the_act_of_who_was_signed_out_is_not_done(open_tab, operator, first, redis_client, site):
     page = open_tab(operator, at("job-delete", "orders", first))
     Session.objects.all().delete()
+    page.get_by_label("to confirm").fill("boom")
     page.get_by_role("button", name="Delete for good").click()
     expect(page.get_by_text("Nothing was done. You were signed out before your click arrived")).to_be_visible()
     assert redis_client.exists(f"rq:job:{first}")
