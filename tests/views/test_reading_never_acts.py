@@ -13,6 +13,7 @@ from django.urls import reverse
 
 from jobs.broker.guarded import READ_COMMANDS
 from jobs.broker.keys import STATES
+from jobs.domain.words import ACT_SLUGS
 from jobs.models import JobType, Queue
 from jobs.urls import urlpatterns
 from tests.support.keyspace import snapshot
@@ -89,6 +90,13 @@ def test_the_walk_leads_to_every_job_that_can_be_opened(mines, browser_of):
     browser = browser_of("superuser")
     answers = {job_id: browser.get(at("job", "orders", job_id)).status_code for job_id in JOBS}
     assert answers == {job_id: 404 if job_id == "ghost" else 200 for job_id in JOBS}
+
+
+@pytest.mark.parametrize("word", ACT_SLUGS.values())
+def test_the_walk_leads_to_the_page_of_each_act_on_every_job(mines, browser_of, word):
+    browser = browser_of("superuser")
+    answers = {job_id: browser.get(at(f"job-{word}", "orders", job_id)).status_code for job_id in JOBS}
+    assert answers == {job_id: 404 if job_id == "ghost" and word != "remove-entry" else 200 for job_id in JOBS}
 
 
 @pytest.mark.parametrize("rq_version", ["2.12"])
