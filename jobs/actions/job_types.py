@@ -116,9 +116,11 @@ _LABELS = {
 
 
 def _in_words(value: str | int | list[str] | None) -> str:
-    """A value on one line, by its beginning when it is long."""
+    """A value on one line: seconds in hours, prose in quotes and by its beginning when it is long."""
     if not value:
         return "none"
-    text = f"{value} s" if isinstance(value, int) else ", ".join(value) if isinstance(value, list) else value
-    line = " ".join(text.split())
-    return line if len(line) <= MAX_WORDS else f"{line[:MAX_WORDS]}…"
+    if isinstance(value, int):
+        return f"{value / 3600:g} h"
+    line = " ".join((", ".join(value) if isinstance(value, list) else value).split())
+    line = line if len(line) <= MAX_WORDS else f"{line[:MAX_WORDS]}…"
+    return f"“{line}”" if isinstance(value, str) and " " in line else line

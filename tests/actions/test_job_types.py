@@ -48,11 +48,11 @@ def test_the_record_says_of_each_part_that_changed_what_it_was_and_is(lead):
     declare(lead, UNSAFE, based_on=version_of(first), reason="not so")
     newest, oldest = AuditEntry.objects.all()
     assert oldest.outcome == (
-        "Run again: was undeclared, is keyed. Key recognised for: was none, is 86400 s. "
-        "Ids: was none, is order_id, #2. Runbook: was none, is Look it up at the bank. Then tell Ina.. "
+        "Run again: was undeclared, is keyed. Key recognised for: was none, is 24 h. "
+        "Ids: was none, is order_id, #2. Runbook: was none, is “Look it up at the bank. Then tell Ina.”. "
         "Runbook link: was none, is https://wiki.example/charge."
     )
-    assert newest.outcome.startswith("Run again: was keyed, is unsafe. Key recognised for: was 86400 s, is none.")
+    assert newest.outcome.startswith("Run again: was keyed, is unsafe. Key recognised for: was 24 h, is none.")
     assert (newest.actor_name, newest.verb, newest.subject) == ("lena", "declare_job_type", PATH)
     assert (newest.status, newest.reason) == ("done", "not so")
 
@@ -66,7 +66,7 @@ def test_what_stays_as_it_was_is_not_on_record_again(lead):
 def test_of_a_long_runbook_only_the_first_words_are_on_record(lead):
     declare(lead, Declaration(runbook_text="Ask the bank. " * 280))
     outcome = AuditEntry.objects.get().outcome
-    assert outcome.startswith("Runbook: was none, is Ask the bank. Ask the bank.") and len(outcome) < 100
+    assert outcome.startswith("Runbook: was none, is “Ask the bank. Ask the bank.") and len(outcome) < 100
     assert len(JobType.objects.get().runbook_text) == 14 * 280
 
 
