@@ -182,7 +182,12 @@ COSTS = {
     at("workers"): 3,
     at("job", "orders", "4711"): 2,
     at("job", "orders", "slow-1"): 2,
+    at("job-retry", "orders", "4711"): 2,
+    at("job-enqueue", "orders", "later-1"): 2,
+    at("job-cancel", "orders", "next-1"): 2,
+    at("job-stop", "orders", "slow-1"): 2,
     at("job-delete", "orders", "4711"): 2,
+    at("job-remove-entry", "orders", "ghost"): 2,
     at("lookup") + "?q=nowhere": 1,
     at("access"): 1,
     at("job-types"): 3,
@@ -196,6 +201,7 @@ def five_queues(shop, orders, payroll, superuser):
     for name in ("mail", "stock", "reports"):
         Queue.objects.create(connection="default", name=name)
         shop.sadd("rq:queues", f"rq:queue:{name}")
+    shop.zadd("rq:failed:orders", {"ghost": 9e9})
     return shop
 
 
@@ -240,7 +246,7 @@ def more_records(actor, number):
             AuditEntry.objects.create(actor=actor, actor_name=actor.username, verb=verb, **where)
 
 
-PAGES = [address for address in COSTS if "slow" not in address and "lookup" not in address]
+PAGES = [address for address in COSTS if not {"slow-1", "ghost", "lookup"}.intersection(address.split("/"))]
 PAGES += [at("failed"), at("failed") + "?queue=orders", "/job-types/fx.boom/"]
 
 
