@@ -56,6 +56,8 @@ _LABELS = {
 }
 
 MODEL_WIDE = (Permission.CHANGE_JOBTYPE, Permission.VIEW_AUDIT, Permission.MANAGE_ACCESS)
+"""Held for all of opsboard. Who may declare job types reads the path of every declared function, whatever its queue;
+paths that nobody has declared only from queues that one may see."""
 PER_QUEUE = tuple(permission for permission in Permission if permission not in MODEL_WIDE)
 
 
