@@ -34,13 +34,22 @@ def close_entry(entry: AuditEntry, *, status: str, outcome: str, now: datetime) 
     return bool(changed)
 
 
-def record_refusal(*, actor: User, verb: str, subject: str, outcome: str, now: datetime, **details: Any) -> AuditEntry:
+def record_refusal(
+    *,
+    actor: User,
+    verb: str,
+    subject: str,
+    outcome: str,
+    now: datetime,
+    status: AuditEntry.Status = AuditEntry.Status.REFUSED,
+    **details: Any,
+) -> AuditEntry:
     """An act that was asked for and not attempted: open and closed in one write."""
     return _create(
         actor=actor,
         verb=verb,
         subject=subject,
-        status=AuditEntry.Status.REFUSED,
+        status=status,
         outcome=outcome,
         created_at=now,
         closed_at=now,

@@ -75,7 +75,7 @@ def require_manager(actor: User, verb: str, connection: str, name: str, now: dat
     try:
         require_wide(actor, Permission.MANAGE_ACCESS)
     except Http404:
-        about = {"subject": "access", "connection": connection, "queue": name}
+        about: dict[str, Any] = {"subject": "access", "connection": connection, "queue": name}
         ledger.record_refusal(actor=actor, verb=verb, outcome=_("No right to do this."), now=now, **about)
         raise
 
@@ -140,6 +140,6 @@ def _grant(holder: Holder, permission: PermissionRow, queue: Queue) -> dict[str,
     }
 
 
-def _names(queue: Queue, holder: Holder, permission: Permission) -> dict[str, str]:
+def _names(queue: Queue, holder: Holder, permission: Permission) -> dict[str, Any]:
     who = f"group {holder.name}" if isinstance(holder, Group) else f"user {holder.get_username()}"
     return {"connection": queue.connection, "queue": queue.name, "subject": f"{who}: {permission.value}"}

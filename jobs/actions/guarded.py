@@ -15,7 +15,17 @@ from django.http import Http404
 from django.utils import timezone
 
 from jobs import ledger
-from jobs.actions.outcomes import CHANGED, DONE, NOT_KNOWN_YET, REFUSED, SENTENCES, UNCONFIRMED, UNKNOWN, Outcome
+from jobs.actions.outcomes import (
+    CHANGED,
+    DONE,
+    NOT_DONE,
+    NOT_KNOWN_YET,
+    REFUSED,
+    SENTENCES,
+    UNCONFIRMED,
+    UNKNOWN,
+    Outcome,
+)
 from jobs.actions.rivals import rival_sentence
 from jobs.broker import commands
 from jobs.broker.commands import OutcomeUnknown, Target
@@ -118,8 +128,9 @@ def _read(act: Act, wish: Wish) -> JobDetail:
 
 
 def _refuse(act: Act, wish: Wish, detail: JobDetail, code: str, sentence: str) -> Outcome:
-    entry = ledger.record_refusal(**_about(act, wish, detail), decision_code=code, outcome=sentence)
-    return Outcome(CHANGED if code == "changed" else REFUSED, sentence, entry)
+    status = CHANGED if code == "changed" else REFUSED
+    entry = ledger.record_refusal(**_about(act, wish, detail), status=status, decision_code=code, outcome=sentence)
+    return Outcome(status, sentence, entry)
 
 
 def _attempt(act: Act, wish: Wish, detail: JobDetail, decision: Decision) -> Outcome:

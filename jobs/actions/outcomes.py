@@ -12,6 +12,9 @@ CHANGED = AuditEntry.Status.CHANGED
 NOT_DONE = AuditEntry.Status.NOT_DONE
 UNKNOWN = AuditEntry.Status.INTENDED
 
+REVIEW_CODES = ("may_have_acted", "result_unknown", "key_expired")
+"""The codes of decisions that ask for a review."""
+
 
 @dataclass(frozen=True)
 class Outcome:
@@ -28,6 +31,11 @@ class Outcome:
     @property
     def is_unconfirmed(self) -> bool:
         return self.entry.decision_code == "unconfirmed"
+
+    @property
+    def wants_review(self) -> bool:
+        """Refused because somebody has to find out first what the last run did."""
+        return self.status == REFUSED and self.entry.decision_code in REVIEW_CODES
 
     @property
     def is_unknown(self) -> bool:

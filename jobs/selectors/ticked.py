@@ -170,8 +170,8 @@ def press_result(actor: User, seen: Visibility, batch: UUID) -> PressResult | No
 
 def _outcome(entry: AuditEntry) -> str:
     """Its status; but among what was refused those that were not there, not as they were, or not come to."""
-    is_refused = entry.status == AuditEntry.Status.REFUSED
-    return _REFUSALS.get(entry.decision_code, entry.status) if is_refused else entry.status
+    is_undone = entry.status in (AuditEntry.Status.REFUSED, AuditEntry.Status.CHANGED)
+    return _REFUSALS.get(entry.decision_code, entry.status) if is_undone else entry.status
 
 
 _REFUSALS = {"gone": "gone", "data_gone": "gone", "changed": "changed", "not_tried": "not_tried"}

@@ -92,8 +92,8 @@ def test_what_became_of_one_does_not_keep_the_others(jobs, press, redis_client):
     JobType.objects.update(idempotency="repeatable")
     carry_out_each(asked)
     assert [(subject, status) for subject, status, _code in told()] == [
-        (jobs[0], "refused"),
-        (jobs[1], "refused"),
+        (jobs[0], "changed"),
+        (jobs[1], "changed"),
         (jobs[2], "done"),
         (jobs[3], "done"),
         ("no-such-job", "refused"),

@@ -90,7 +90,7 @@ def test_what_failed_again_since_one_looked_is_a_conflict(browser, shop):
     answer = browser.post(HERE, form)
     assert answer.status_code == 409
     assert "Not done: the job changed since you looked." in Page(answer).text
-    assert snapshot(shop) == before and AuditEntry.objects.get().status == "refused"
+    assert snapshot(shop) == before and AuditEntry.objects.get().status == "changed"
 
 
 WORDS = {"done-1": "ok", "next-1": "ok", "later-1": "ok", "held-1": "ok", "canceled-1": "ok", "4713": "die"}
