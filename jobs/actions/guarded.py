@@ -18,7 +18,6 @@ from jobs import ledger
 from jobs.actions.outcomes import (
     CHANGED,
     DONE,
-    NOT_DONE,
     NOT_KNOWN_YET,
     REFUSED,
     SENTENCES,
@@ -151,7 +150,9 @@ def _attempt(act: Act, wish: Wish, detail: JobDetail, decision: Decision) -> Out
         # Left open: the mark in Redis settles it later.
         return Outcome(UNKNOWN, NOT_KNOWN_YET, entry)
     status, sentence = _ending(act, wish, entry, answer)
-    ledger.close_entry(entry, status=status, outcome=sentence, now=timezone.now())
+    if not ledger.close_entry(entry, status=status, outcome=sentence, now=timezone.now()):
+        # Settled by somebody while the answer was on its way: what is on record is what is said.
+        status, sentence = AuditEntry.Status(entry.status), entry.outcome
     return Outcome(status, sentence, entry)
 
 

@@ -68,7 +68,9 @@ def decide_enqueue(case: Case) -> Decision:
         return Decision(Action.REFUSE, "unreadable", "Its stored call can't be read, so nothing says what would run.")
     rule = _ENQUEUE.get(case.judgement.finding)
     if rule is None:
-        return Decision(Action.REFUSE, "not_waiting", "Only scheduled jobs and jobs lost from their queue can be.")
+        return Decision(
+            Action.REFUSE, "not_waiting", "Only what is scheduled or lost from its queue can be queued now."
+        )
     return unless_it_may_still_run(case, rule(case))
 
 

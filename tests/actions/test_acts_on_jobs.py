@@ -9,6 +9,7 @@ from uuid import uuid4
 import pytest
 from django.core.exceptions import PermissionDenied
 
+from jobs import ledger
 from jobs.actions.guarded import JobNotFound, Wish
 from jobs.actions.jobs import delete_job, retry_job
 from jobs.broker import commands, connections
@@ -199,6 +200,19 @@ def test_the_intent_is_committed_before_the_script_runs(operator, orders, job_id
     retry_job(wish(operator, orders, job_id))
     ((status, deadline),) = seen
     assert status == "intended" and deadline > datetime.now(UTC)
+
+
+def test_what_was_settled_while_the_answer_came_is_said_as_it_is_on_record(
+    operator, orders, job_id, repeatable, monkeypatch
+):
+    def settle_first(target, **options):
+        entry = AuditEntry.objects.get(id=target.audit_id)
+        ledger.close_entry(entry, status="not_done", outcome="Never carried out.", now=datetime.now(UTC))
+        return "changed"
+
+    monkeypatch.setattr(commands, "requeue_failed", settle_first)
+    outcome = retry_job(wish(operator, orders, job_id))
+    assert (outcome.status, outcome.sentence) == ("not_done", "Never carried out.")
 
 
 def test_a_silent_store_leaves_the_entry_open_and_says_so(

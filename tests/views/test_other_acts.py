@@ -185,8 +185,8 @@ def test_a_job_one_may_not_see_is_not_found_and_stays(browser, place, act, queue
 @pytest.mark.parametrize(
     ("word", "job_id", "sentence"),
     [
-        ("enqueue", "4711", "Only scheduled jobs and jobs lost from their queue can be."),
-        ("enqueue", "done-1", "Only scheduled jobs and jobs lost from their queue can be."),
+        ("enqueue", "4711", "Only what is scheduled or lost from its queue can be queued now."),
+        ("enqueue", "done-1", "Only what is scheduled or lost from its queue can be queued now."),
         ("cancel", "slow-1", "It is running, and a cancel does not end a run: “Stop” does."),
         ("cancel", "canceled-1", "It is cancelled already."),
         ("cancel", "4711", "It does not wait."),
