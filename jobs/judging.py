@@ -46,8 +46,7 @@ def function_path(call: Call | Unreadable) -> str | None:
 
 def word_to_type(call: Call | Unreadable) -> str:
     """What a person types to confirm a delete: the function's own name, or `delete` where no name can be read."""
-    path = function_path(call)
-    return path.rpartition(".")[2] if path else "delete"
+    return (function_path(call) or "").rpartition(".")[2].strip() or "delete"
 
 
 def idempotency_of(job_type: JobType | None) -> Idempotency:

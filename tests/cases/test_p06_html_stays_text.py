@@ -13,7 +13,7 @@ from guardian.shortcuts import assign_perm
 
 from jobs.models import AuditEntry, JobType, Queue
 from tests.conftest import ACTS, MODEL_WIDE, PASSWORD
-from tests.support.pages import Page, at, press
+from tests.support.pages import Page, at, confirm
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -148,7 +148,7 @@ def test_p06_the_confirmation_and_the_job_that_is_gone_show_texts_as_text(browse
     for number, text in enumerate(TEXTS):
         address = at("job-delete", text, f"far-{number}")
         assert text in inert(browser.get(address)).text
-        assert inert(press(browser, address, address, reason=text)) is not None
+        assert inert(confirm(browser, address, reason=text)) is not None
         gone = browser.get(at("job", text, f"far-{number}"))
         assert gone.status_code == 404
         assert f"far-{number} is deleted" in inert(gone).text and f"Reason given: {text}" in inert(gone).text
