@@ -13,16 +13,16 @@ from jobs.domain.calls import Call, Unreadable
 from jobs.domain.decisions import Case
 from jobs.domain.findings import judge
 from jobs.domain.idempotency import Idempotency, Promise
-from jobs.models import JobType
+from jobs.models import NAME_LENGTH, JobType
 
 
-def case_of(detail: JobDetail, now: datetime, declared: JobType | None = None) -> Case:
-    """What every decision about this job is taken from. `declared` where the caller has looked it up already."""
+def case_of(detail: JobDetail, now: datetime, *, declared: JobType | None) -> Case:
+    """What every decision about this job is taken from. `declared`: its declared_type."""
     evidence = evidence_of(detail)
     return Case(
         evidence=evidence,
         judgement=judge(evidence, now),
-        promise=promise_of(declared or declared_type(detail.job.call)),
+        promise=promise_of(declared),
         now=now,
         zone=timezone.get_current_timezone(),
     )
@@ -46,7 +46,8 @@ def function_path(call: Call | Unreadable) -> str | None:
 
 def word_to_type(call: Call | Unreadable) -> str:
     """What a person types to confirm a delete: the function's own name, or `delete` where no name can be read."""
-    return (function_path(call) or "").rpartition(".")[2].strip() or "delete"
+    name = (function_path(call) or "").rpartition(".")[2]
+    return name if name.isidentifier() and len(name) <= NAME_LENGTH else "delete"
 
 
 def idempotency_of(job_type: JobType | None) -> Idempotency:

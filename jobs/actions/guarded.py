@@ -32,7 +32,7 @@ from jobs.broker.details import read_job
 from jobs.broker.errors import BrokerUnavailable
 from jobs.broker.records import JobDetail
 from jobs.domain.decisions import Case, Decision
-from jobs.judging import case_of, function_path, word_to_type
+from jobs.judging import case_of, declared_type, function_path, word_to_type
 from jobs.models import AuditEntry, Queue
 from jobs.permissions import Permission, require
 
@@ -87,7 +87,7 @@ def carry_out(act: Act, wish: Wish) -> Outcome:
     """
     _require_right(act, wish)
     detail = _read(act, wish)
-    decision = act.decide(case_of(detail, wish.now))
+    decision = act.decide(case_of(detail, wish.now, declared=declared_type(detail.job.call)))
     if detail.seen != wish.seen:
         return _refuse(act, wish, detail, "changed", _overtaken(wish, detail))
     if not decision.allows_act:
@@ -100,7 +100,7 @@ def carry_out(act: Act, wish: Wish) -> Outcome:
 def _overtaken(wish: Wish, detail: JobDetail) -> str:
     """What to tell somebody whose job is not the one that was seen: who was faster, or else what became of it."""
     answer = "changed" if detail.job.exists else "gone"
-    return rival_sentence(wish.queue, wish.job_id, wish.now, otherwise=SENTENCES[answer][1])
+    return rival_sentence(wish.queue, wish.job_id, wish.now, seen=wish.seen, otherwise=SENTENCES[answer][1])
 
 
 def _is_confirmed(act: Act, wish: Wish, detail: JobDetail, decision: Decision) -> bool:
@@ -162,7 +162,7 @@ def _ending(act: Act, wish: Wish, entry: AuditEntry, answer: str) -> tuple[Audit
         return DONE, act.done.format(job_id=wish.job_id, queue=wish.queue.name)
     status, sentence = SENTENCES[answer]
     if status == CHANGED and answer != "already_done":
-        sentence = rival_sentence(wish.queue, wish.job_id, wish.now, but=entry, otherwise=sentence)
+        sentence = rival_sentence(wish.queue, wish.job_id, wish.now, seen=wish.seen, but=entry, otherwise=sentence)
     return status, sentence
 
 

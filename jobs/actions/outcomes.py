@@ -11,6 +11,7 @@ REFUSED = AuditEntry.Status.REFUSED
 CHANGED = AuditEntry.Status.CHANGED
 NOT_DONE = AuditEntry.Status.NOT_DONE
 UNKNOWN = AuditEntry.Status.INTENDED
+UNSETTLED = AuditEntry.Status.UNSETTLED
 
 REVIEW_CODES = ("may_have_acted", "result_unknown", "key_expired")
 """The codes of decisions that ask for a review."""
@@ -61,5 +62,5 @@ UNCONFIRMED = "Not done: this is confirmed on a page of its own. Open the job th
 
 NOT_KNOWN_YET = (
     "Not known yet: the job store did not answer in time. Either it was done, or it will never be; "
-    "the record of this act says so as soon as the store answers."
+    "manage.py settle_audit finds out which, once the store answers, and puts it on the record of this act."
 )

@@ -12,13 +12,25 @@ RECENTLY = timedelta(minutes=2)
 
 
 def rival_sentence(
-    queue: Queue, job_id: str, now: datetime, *, but: AuditEntry | None = None, otherwise: str = SENTENCES["changed"][1]
+    queue: Queue,
+    job_id: str,
+    now: datetime,
+    *,
+    seen: str | None = None,
+    but: AuditEntry | None = None,
+    otherwise: str = SENTENCES["changed"][1],
 ) -> str:
-    """Says whose act on this job came first, a moment ago; `otherwise` when none is on record, `but` left aside."""
+    """Says whose act on this job came first, a moment ago; `otherwise` when none is on record, `but` left aside.
+
+    `seen`: only an act on the job as it was seen made it another; one before that changed nothing for this person.
+    """
     entries = [
         entry
         for entry in ledger.entries_of_job(queue.connection, queue.name, job_id, limit=50)
-        if entry.created_at > now - RECENTLY and entry.verb in _WORDS and (but is None or entry.pk != but.pk)
+        if entry.created_at > now - RECENTLY
+        and entry.verb in _WORDS
+        and (but is None or entry.pk != but.pk)
+        and (seen is None or entry.seen == seen)
     ]
     for status in (DONE, UNKNOWN):
         if rival := next((entry for entry in entries if entry.status == status), None):

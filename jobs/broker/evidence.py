@@ -30,6 +30,7 @@ def evidence_of(detail: JobDetail) -> Evidence:
         newest_text=newest.text if newest else None,
         newest_at=newest.created_at if newest else None,
         succeeded_at=max(filter(None, successes), default=None),
+        created_at=job.created_at,
         enqueued_at=job.enqueued_at,
         started_at=job.started_at,
         first_started_at=_first_start(detail),
@@ -78,4 +79,17 @@ def _first_start(detail: JobDetail) -> datetime | None:
 
 
 def _has_unrecorded_runs(detail: JobDetail) -> bool:
-    return detail.job.retries_left is not None or detail.results_total > len(detail.results)
+    return (
+        detail.job.retries_left is not None
+        or detail.results_total > len(detail.results)
+        or _results_may_have_run_out(detail)
+    )
+
+
+def _results_may_have_run_out(detail: JobDetail) -> bool:
+    """A job that waited longer than a failure is kept, after a requeue, has lost the results of its earlier runs."""
+    kept, created = detail.job.failure_ttl_seconds, detail.job.created_at
+    if not kept or kept <= 0:
+        return False
+    oldest = detail.results[-1].created_at if detail.results else None
+    return oldest is None or created is None or (oldest - created).total_seconds() > kept

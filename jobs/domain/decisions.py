@@ -79,13 +79,25 @@ def objection_to_any_act(evidence: Evidence) -> Decision | None:
             "confusable_name",
             "RQ would take its id or its queue for something else (a colon inside), so no act on it is exact.",
         )
-    if not evidence.exists:
+    if not evidence.exists or evidence.status is None:
         return Decision(Action.REFUSE, "data_gone", "Its data is gone from Redis: there is nothing left to act on.")
     if evidence.is_rate_limited or evidence.status in ("rate_limited", "ready_to_enqueue"):
         return Decision(
             Action.REFUSE, "rate_limited", "It runs under a rate limit, whose places only RQ itself can count."
         )
     return None
+
+
+def objection_to_unlisted(evidence: Evidence) -> Decision | None:
+    """A job that its own list does not hold: RQ or somebody else has it between two steps, or lost it there."""
+    wanted = "failed" if evidence.status in RETRYABLE_STATUSES else evidence.status
+    if wanted not in ("failed", "scheduled", "deferred", "canceled") or wanted in evidence.listed_in:
+        return None
+    return Decision(
+        Action.REFUSE,
+        "not_listed",
+        f"It is not among its queue's {wanted} jobs: somebody may be moving it now, or it was lost in between.",
+    )
 
 
 def unless_it_may_still_run(case: Case, decision: Decision) -> Decision:
@@ -125,11 +137,9 @@ def _not_a_resting_failure(evidence: Evidence, finding: Finding) -> Decision | N
         return Decision(Action.REFUSE, *_BY_FINDING.get(finding, ("not_failed", "It is not a failed job.")))
     if evidence.queued_times or evidence.in_intermediate:
         return Decision(Action.REFUSE, "already_queued", "It already stands in its queue and will run.")
-    if "failed" not in evidence.listed_in:
-        return Decision(
-            Action.REFUSE, "not_listed", "It is not among its queue's failed jobs: somebody may be moving it now."
-        )
-    return None
+    if "scheduled" in evidence.listed_in:
+        return Decision(Action.REFUSE, "already_scheduled", "It also stands in the schedule, and will run from there.")
+    return objection_to_unlisted(evidence)
 
 
 def _saying_what_was_skipped(case: Case, decision: Decision) -> Decision:

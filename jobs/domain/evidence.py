@@ -43,6 +43,7 @@ class Evidence:
     newest_at: datetime | None = None
     succeeded_at: datetime | None = None
     """When the newest successful run ended by its worker's clock, or was recorded where that is missing."""
+    created_at: datetime | None = None
     enqueued_at: datetime | None = None
     started_at: datetime | None = None
     first_started_at: datetime | None = None

@@ -83,7 +83,8 @@ def _read_path(path: Sequence[str], raised: RaisedException) -> Failure:
         return Failure(Reach.UNKNOWN, "it failed inside RQ at a point that the record does not show")
     if set(path[path.index("_execute") + 1 :][:1]) & _OPERANDS:
         return Failure(Reach.NEVER_ENTERED, _BEFORE_THE_CALL.get(raised.kind, _NOT_FOUND))
-    is_at_the_call = raised.frames[-1].function == "_execute"
+    last = raised.frames[-1]
+    is_at_the_call = _is_rq(last) and last.function == "_execute"
     if is_at_the_call and raised.kind == "TypeError" and _DOES_NOT_BIND.search(raised.message):
         return Failure(Reach.NEVER_ENTERED, "the stored arguments do not fit the function")
     return Failure(Reach.RAISED, "the function raised an error")

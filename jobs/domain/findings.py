@@ -138,10 +138,12 @@ def _lease_expired(evidence: Evidence, now: datetime) -> Judgement:
 def _queued(evidence: Evidence, now: datetime) -> Judgement:
     if evidence.queued_times == 0:
         return _taken_from_queue(evidence, now)
-    if evidence.queued_times is not None and evidence.queued_times > 1:
+    if evidence.queued_times and evidence.queued_times > 1:
         return _plain(
             Finding.QUEUED, f"It stands in its queue {evidence.queued_times} times, so it will run that often."
         )
+    if evidence.queued_times is None:
+        return _plain(Finding.QUEUED, "It says that it waits in its queue, which is too long to look whether it does.")
     again = " to run again" if evidence.started_at else ""
     return _plain(Finding.QUEUED, f"It waits in its queue{again}.")
 
@@ -211,9 +213,11 @@ def _unknown(finding: Finding, evidence: Evidence, now: datetime, failure: Failu
 
 def _succeeded_in_last_run(evidence: Evidence) -> bool:
     """A success recorded since the last start: that run came to its end, whatever was filed afterwards."""
+    began = evidence.started_at or evidence.created_at
     if evidence.succeeded_at is None:
         return False
-    return evidence.started_at is None or evidence.succeeded_at >= evidence.started_at
+    # An id that is used again may still have the results of the job that had it before.
+    return began is None or evidence.succeeded_at >= began
 
 
 _FILED_ALL_THE_SAME = "and is filed as failed all the same."

@@ -4,13 +4,23 @@ from __future__ import annotations
 
 from datetime import timedelta
 
-from jobs.domain.decisions import Action, Case, Decision, objection_to_any_act, unless_it_may_still_run
+from jobs.domain.decisions import (
+    Action,
+    Case,
+    Decision,
+    objection_to_any_act,
+    objection_to_unlisted,
+    unless_it_may_still_run,
+)
 from jobs.domain.findings import UNKNOWN_RESULTS, Finding
 from jobs.domain.idempotency import Idempotency
 from jobs.domain.times import moment
 
 ORPHAN_GRACE = timedelta(seconds=60)
-"""A job stands in no list for a moment while a worker takes it: only after this long does it count as lost."""
+"""A job stands in no list for a moment while a worker takes it, so one that was queued just now is not yet lost.
+
+One that waited for long and is taken at this moment looks lost all the same; the page that asks is a second look.
+"""
 
 
 def decide_delete(case: Case) -> Decision:
@@ -24,9 +34,13 @@ def decide_delete(case: Case) -> Decision:
         return Decision(Action.REFUSE, "in_progress", "It counts as running, and a run that ends would bring it back.")
     if evidence.lease_until is not None and not case.judgement.is_dead:
         return Decision(Action.REFUSE, "in_progress", "A run of it may still be going on, and would bring it back.")
+    if objection := objection_to_unlisted(evidence):
+        return objection
     lost = " The evidence of a run whose result nobody knows goes with it." if _is_unknown(case) else ""
     sentence = f"It is deleted from Redis for good, with its results.{lost}"
-    return Decision(Action.DELETE, "delete", sentence, asks=True)
+    decision = Decision(Action.DELETE, "delete", sentence, asks=True)
+    # Without a time limit no time would ever prove the old run dead, and the job could never be deleted.
+    return decision if case.judgement.dead_after is None else unless_it_may_still_run(case, decision)
 
 
 def decide_cancel(case: Case) -> Decision:
@@ -41,6 +55,8 @@ def decide_cancel(case: Case) -> Decision:
         return Decision(Action.REFUSE, "not_waiting", _NOT_WAITING.get(case.judgement.finding, "It does not wait."))
     if not case.judgement.is_dead:
         return Decision(Action.REFUSE, "in_progress", "A run of it is still going on, which a cancel does not end.")
+    if objection := objection_to_unlisted(evidence):
+        return objection
     return Decision(Action.CANCEL, "cancel", sentence, asks=True)
 
 
@@ -71,17 +87,19 @@ def decide_enqueue(case: Case) -> Decision:
         return Decision(
             Action.REFUSE, "not_waiting", "Only what is scheduled or lost from its queue can be queued now."
         )
-    return unless_it_may_still_run(case, rule(case))
+    return objection_to_unlisted(case.evidence) or unless_it_may_still_run(case, rule(case))
 
 
 def decide_remove(case: Case) -> Decision:
     """Whether an id may be struck off the lists that still name it: only when its data is gone."""
     evidence = case.evidence
-    if evidence.is_confusable:
-        return objection_to_any_act(evidence) or _BEING_TAKEN
-    if evidence.exists and evidence.status is not None:
+    objection = objection_to_any_act(evidence)
+    if objection is None or objection.code == "rate_limited":
         return Decision(Action.REFUSE, "data_there", "Its data is there: it is a job, and can be deleted as one.")
-    return Decision(Action.REMOVE, "remove_entry", "Only its id is left in a list; that is struck off.", asks=True)
+    if objection.code != "data_gone":
+        return objection
+    sentence = "Its data is gone. Its id is struck off the lists, and what is left under it goes too."
+    return Decision(Action.REMOVE, "remove_entry", sentence, asks=True)
 
 
 def _scheduled(case: Case) -> Decision:
@@ -102,7 +120,7 @@ def _lost(case: Case) -> Decision:
         when = f" Ask again after {moment(queued + ORPHAN_GRACE, case.zone)}." if queued else ""
         return Decision(Action.WAIT, "just_queued", f"A worker may be taking it at this very moment.{when}")
     if evidence.never_began:
-        sentence = "Nothing of it ran, and no worker would ever find it where it is."
+        sentence = "Nothing of it ran, and no worker will find it, unless one has just taken it: look twice."
         return Decision(Action.ENQUEUE, "never_started", sentence, "never entered the function, any type", asks=True)
     rule = f"lost, declared {case.promise.idempotency.value}"
     if case.promise.idempotency is Idempotency.REPEATABLE:

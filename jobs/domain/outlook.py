@@ -16,10 +16,14 @@ def outlook(
     has_scheduler: bool,
     due_at: datetime | None,
     expires_at: datetime | None,
+    is_to_run: bool = False,
     zone: tzinfo = UTC,
 ) -> tuple[str, ...]:
-    """Sentences on what comes next, with times in `zone`. `due_at` is when a scheduled job is to be queued."""
-    sentences = [_NEXT.get(finding, "")]
+    """Sentences on what comes next, with times in `zone`. `due_at` is when a scheduled job is to be queued.
+
+    `is_to_run`: it stands in its queue or the schedule, whatever its state; then nothing is said to the contrary.
+    """
+    sentences = ["" if is_to_run and finding in _RESTS else _NEXT.get(finding, "")]
     if finding in (Finding.SCHEDULED, Finding.RETRY_PENDING):
         sentences = [_scheduled(due_at, zone), "" if has_scheduler else _NO_SCHEDULER]
     if finding in (Finding.QUEUED, Finding.DEFERRED, Finding.LEASE_EXPIRED, Finding.WORKER_GONE) and not has_worker:
@@ -46,6 +50,13 @@ def _reruns(retries_left: int) -> str:
 _TIDYING = "the next worker that tidies up its queue declares it failed: one that starts, or within ten minutes."
 
 _NO_SCHEDULER = "No scheduler is running for its queue: until one does, it waits."
+
+_RESTS = frozenset(
+    {
+        *(Finding.FAILED_KNOWN, Finding.NEVER_STARTED, Finding.RESULT_UNKNOWN, Finding.STOPPED),
+        *(Finding.DONE_BUT_MARKED_FAILED, Finding.LOST, Finding.CANCELED),
+    }
+)
 
 _NEXT = {
     Finding.FAILED_KNOWN: "RQ will not run it again by itself.",

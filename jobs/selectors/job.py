@@ -131,7 +131,7 @@ def job_page(user: User, visibility: Visibility, queue: Queue, job_id: str, *, n
     if detail is None:
         return None
     declared = declared_type(detail.job.call)
-    case = case_of(detail, now, declared)
+    case = case_of(detail, now, declared=declared)
     judgement, offers = case.judgement, _offers(case, permissions_on(user, queue))
     attempts = _attempts(detail, masks_of(detail.job.call, declared))
     return JobPage(
@@ -205,6 +205,7 @@ def _surroundings(detail: JobDetail) -> dict[str, Any]:
         "has_scheduler": detail.queue_has_scheduler,
         "due_at": epoch(detail.scores.get("scheduled")),
         "expires_at": detail.expires_at,
+        "is_to_run": bool(detail.queued_times) or "scheduled" in detail.scores,
         "zone": timezone.get_current_timezone(),
     }
 

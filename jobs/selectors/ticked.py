@@ -18,7 +18,7 @@ from jobs.broker.records import JobDetail
 from jobs.domain.decisions import Action, Decision
 from jobs.domain.ticks import ASKING, FITTING, Tick
 from jobs.domain.verbs import DECIDE
-from jobs.judging import case_of
+from jobs.judging import case_of, declared_type
 from jobs.models import AuditEntry, Queue
 from jobs.permissions import RIGHT_FOR, Visibility, permissions_by_queue
 from jobs.selectors.lists import ListPage
@@ -91,14 +91,15 @@ def prospects(seen: Visibility, connection: str, verb: str, ticks: Sequence[Tick
 
     Two round trips a job. Raises BrokerUnavailable.
     """
-    details = [(tick, read_job(connection, tick.queue, tick.job_id, now=now)) for tick in ticks]
-    return Prospects([_prospect(seen, verb, tick, detail, now) for tick, detail in details])
+    return Prospects(
+        [_prospect(seen, verb, tick, read_job(connection, tick.queue, tick.job_id, now=now), now) for tick in ticks]
+    )
 
 
 def _prospect(seen: Visibility, verb: str, tick: Tick, detail: JobDetail | None, now: datetime) -> Prospect:
     if detail is None:
         return Prospect(tick, "gone", Decision(Action.REFUSE, "gone", "There is no such job any more."))
-    case = case_of(detail, now)
+    case = case_of(detail, now, declared=declared_type(detail.job.call))
     if detail.seen != tick.seen:
         changed = Decision(Action.REFUSE, "changed", "It changed since you ticked it.")
         return Prospect(tick, case.judgement.finding, changed)

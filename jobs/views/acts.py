@@ -10,14 +10,14 @@ from django.views.decorators.http import require_http_methods
 
 from jobs.actions.guarded import JobNotFound, Wish, carry_out
 from jobs.actions.jobs import ACTS
-from jobs.actions.outcomes import CHANGED, NOT_DONE, REFUSED, UNKNOWN, Outcome
+from jobs.actions.outcomes import CHANGED, NOT_DONE, REFUSED, UNKNOWN, UNSETTLED, Outcome
 from jobs.models import Queue
 from jobs.permissions import QueueNotVisible, find_queue, require
 from jobs.views.job import job_gone, read_page
 from jobs.views.landing import asks_first
 from jobs.views.requests import SignedInRequest, known_connection, render_page
 
-_STATUS = {REFUSED: 409, CHANGED: 409, NOT_DONE: 503, UNKNOWN: 503}
+_STATUS = {REFUSED: 409, CHANGED: 409, NOT_DONE: 503, UNKNOWN: 503, UNSETTLED: 503}
 """What a client learns of an act that was not carried out, or not known to be."""
 _LEAVES_NO_PAGE = ("delete_job", "remove_entry")
 

@@ -62,7 +62,7 @@ def _queues(seen: Visibility, narrowed: Narrowed) -> list[tuple[str, bool]]:
 
 
 def _queue(request: SignedInRequest) -> Queue | None:
-    connection, _colon, name = request.GET.get("queue", "").partition(":")
+    connection, _colon, name = _text(request, "queue").partition(":")
     return find_queue(request.user, connection, name) if connection or name else None
 
 

@@ -105,3 +105,22 @@ def test_odd_ids_are_acted_on_alone(real_rq, redis_client):
     assert delete(target("order%2F42", audit_id="audit-2")) == "done"
     assert redis_client.lrange("rq:queue:orders", 0, -1) == [b"order/42"]
     assert redis_client.zcard("rq:failed:orders") == 6
+
+
+@pytest.mark.parametrize("rq_version", ["3.0"])
+def test_what_earlier_runs_left_lives_as_long_as_the_requeued_job(real_rq, redis_client):
+    """It is the evidence by which a later failure is judged; RQ lets it run out while the job waits."""
+    job_id = real_rq.fail("fx.boom", 7, failure_ttl=600)
+    assert redis_client.ttl(f"rq:results:{job_id}") > 0
+    assert requeue(target(job_id)) == "done"
+    assert redis_client.ttl(f"rq:results:{job_id}") == -1
+
+
+@pytest.mark.parametrize("rq_version", ["3.0"])
+def test_a_failed_job_that_also_stands_in_the_schedule_is_left_to_the_scheduler(real_rq, redis_client):
+    """The scheduler asks for no status: queued by us too, the job would run twice."""
+    job_id = real_rq.fail("fx.boom", 7)
+    redis_client.zadd("rq:scheduled:orders", {job_id: 9999999999})
+    before = snapshot(redis_client)
+    assert requeue(target(job_id)) == "taken"
+    assert snapshot(redis_client) == before

@@ -42,6 +42,18 @@ def test_a_success_is_as_late_as_its_workers_clock_says(real_rq, redis_client):
     assert evidence_of(undated).succeeded_at == done.results[0].created_at
 
 
+@pytest.mark.parametrize("rq_version", ["3.0"])
+def test_where_results_may_have_run_out_an_earlier_run_may_have_acted(real_rq):
+    """Requeued and waiting for longer than a failure is kept, a job has lost what its earlier runs left."""
+    real_rq.fail("fx.gone", 1, job_id="job", failure_ttl=600)
+    fresh = detail()
+    assert not evidence_of(fresh).earlier_runs_may_have_acted
+    old = replace(fresh, job=replace(fresh.job, created_at=fresh.job.created_at - timedelta(seconds=601)))
+    assert evidence_of(old).earlier_runs_may_have_acted
+    assert evidence_of(old).first_started_at == old.job.created_at
+    assert evidence_of(replace(fresh, results=())).earlier_runs_may_have_acted
+
+
 def worker_sign(found, **changes):
     return evidence_of(replace(found, worker=replace(found.worker, **changes))).worker
 

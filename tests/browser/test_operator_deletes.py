@@ -46,7 +46,7 @@ def test_it_is_gone_and_its_address_says_by_whom_and_why(asked, job_id, redis_cl
 def test_jobs_that_wait_for_it_are_named_before(open_tab, operator, job_id, real_rq):
     waiting = real_rq.enqueue("fx.ok", 4712, depends_on=job_id)
     page = open_tab(operator, at("job-delete", "orders", job_id))
-    expect(page.get_by_text("These wait for it and will never run:")).to_be_visible()
+    expect(page.get_by_text("These wait for it. They never run")).to_be_visible()
     expect(page.get_by_role("link", name=waiting)).to_be_visible()
 
 

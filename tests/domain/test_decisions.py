@@ -109,6 +109,8 @@ OBJECTIONS = [
     ({"status": "invented"}, "not_failed"),
     ({"queued_times": 2}, "already_queued"),
     ({"in_intermediate": True}, "already_queued"),
+    ({"listed_in": frozenset({"failed", "scheduled"})}, "already_scheduled"),
+    ({"status": None}, "data_gone"),
     ({"listed_in": frozenset()}, "not_listed"),
 ]
 

@@ -78,6 +78,10 @@ CASES = {
         traceback(*INSIDE_RQ, OURS, (f"{RQ}/utils.py", "import_attribute"), error="ValueError: Invalid attribute name"),
         Reach.RAISED,
     ),
+    "a method of the function's own, called as RQ calls its, makes a wrong call": (
+        traceback(*INSIDE_RQ, ("/app/shop/gateway.py", "_execute"), error=UNFIT),
+        Reach.RAISED,
+    ),
     "the function itself reads another job": (
         traceback(*INSIDE_RQ, OURS, (f"{RQ}/job.py", "_deserialize_data"), error=NOT_READ),
         Reach.RAISED,

@@ -229,7 +229,7 @@ EVENTS = {
     "in a queue too long to look": (
         waiting("queued", queued_times=None),
         Finding.QUEUED,
-        "It waits in its queue.",
+        "too long to look whether it does",
         True,
     ),
     "scheduled": (waiting("scheduled", "scheduled"), Finding.SCHEDULED, "scheduled for later", True),

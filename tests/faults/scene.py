@@ -13,7 +13,7 @@ from redis import Redis, exceptions
 from jobs.actions.guarded import Wish
 from jobs.actions.jobs import ACTS
 from jobs.broker.details import read_job
-from jobs.judging import case_of, word_to_type
+from jobs.judging import case_of, declared_type, word_to_type
 from jobs.models import Queue
 from tests.support.keyspace import Dump, dump, load, snapshot
 from tests.support.real_rq import RealRQ, wait_until
@@ -125,7 +125,7 @@ def wish(verb: str, person: User, queue: Queue) -> Wish:
         queue=queue,
         job_id=JOBS[verb],
         seen=detail.seen,
-        confirmed=ACTS[verb].decide(case_of(detail, now)).code,
+        confirmed=ACTS[verb].decide(case_of(detail, now, declared=declared_type(detail.job.call))).code,
         typed=word_to_type(detail.job.call),
         now=now,
     )

@@ -100,7 +100,7 @@ def test_a_heartbeat_after_the_delete_leaves_half_a_hash(real_rq, redis_client):
     redis_client.delete("rq:job:job", "rq:results:job")
     redis_client.hset("rq:job:job", "last_heartbeat", "2026-01-01T00:00:00.000000Z")
     words = "Most of its data is gone from Redis, its state with it."
-    check("job", Row(Finding.UNRECOGNISED, words, True, NOT_FAILED))
+    check("job", Row(Finding.UNRECOGNISED, words, True, GONE))
 
 
 SUCCEEDED = Row(Finding.FINISHED, "It finished.", True, FINISHED)

@@ -44,7 +44,7 @@ def test_leaving_the_job_comes_first_and_has_the_focus(browser):
 
 def test_jobs_that_wait_for_it_are_named(browser):
     page = Page(browser.get(HERE))
-    assert "These wait for it and will never run: held-1" in page.text
+    assert "run without it: held-1" in page.text
     assert "These wait for it" not in Page(browser.get(at("job-delete", "orders", "4712"))).text
 
 

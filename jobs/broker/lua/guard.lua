@@ -62,7 +62,9 @@ local function registered_runs()
     local runs, last_lease = {}, 0
     local started = redis.call('ZRANGE', STARTED, 0, -1, 'WITHSCORES')
     for at = 1, #started, 2 do
-        if string.sub(started[at], 1, #ID + 1) == ID .. ':' then
+        -- Beyond the id stands the run's own, without a colon: another job's id may begin like this one.
+        local is_of_job = string.sub(started[at], 1, #ID + 1) == ID .. ':'
+        if is_of_job and not string.find(started[at], ':', #ID + 2, true) then
             table.insert(runs, started[at])
             last_lease = math.max(last_lease, tonumber(started[at + 1]))
         end
@@ -79,8 +81,9 @@ end
 -- again, so that what was done in between would be undone or done twice.
 local function is_taken()
     if redis.call('LPOS', INTERMEDIATE, ID) then return true end
-    if field('status') ~= 'scheduled' or redis.call('EXISTS', SCHEDULER_LOCK) == 0 then return false end
-    return tonumber(redis.call('ZSCORE', SCHEDULED, ID)) <= server_seconds() + CLOCKS_APART_SECONDS
+    local due = redis.call('ZSCORE', SCHEDULED, ID)
+    if not due or redis.call('EXISTS', SCHEDULER_LOCK) == 0 then return false end
+    return tonumber(due) <= server_seconds() + CLOCKS_APART_SECONDS
 end
 
 local function is_queued()
@@ -142,6 +145,8 @@ local function objection_to_queueing(statuses)
     local objection = objection_to_resting_job(statuses)
     if objection then return objection end
     if #registered_runs() > 0 then return 'running' end
+    -- The scheduler asks for no status: what stands in its list besides would be queued a second time.
+    if field('status') ~= 'scheduled' and redis.call('ZSCORE', SCHEDULED, ID) then return 'taken' end
     return nil
 end
 

@@ -9,6 +9,8 @@ redis.call('HSET', JOB, 'status', 'queued', 'enqueued_at', ARGV[8], 'started_at'
 redis.call('HDEL', JOB, 'exc_info')
 redis.call('ZREM', FAILED, ID)
 restore_time_to_live()
+-- What earlier runs left is evidence: it has to live as long as the job may fail again.
+redis.call('PERSIST', RESULTS)
 redis.call('SADD', QUEUES, QUEUE)
 redis.call('RPUSH', QUEUE, ID)
 return 'done'
