@@ -31,6 +31,7 @@ def test_a_lost_host_leaves_its_job_started(real_rq, redis_client):
     worker = real_rq.start("orders")
     real_rq.enqueue("fx.slow", 7, 60, job_id="seven")
     worker.wait_for_horse()
+    wait_until(lambda: redis_client.hget("rq:job:seven", "status") == b"started", "the horse says that it began")
     worker.kill_session()
     assert redis_client.hget("rq:job:seven", "status") == b"started"
 
