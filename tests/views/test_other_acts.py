@@ -74,7 +74,7 @@ REMOVE = Sample(
     "ghost",
     "remove_entry",
     "Remove this entry?",
-    "Only its id is left in a list; that is struck off.",
+    "Its data is gone. Its id is struck off the lists, and what is left under it goes too.",
     "Remove the entry",
     "You may not delete jobs in this queue; the right delete_job is missing.",
     "remove_entry",
