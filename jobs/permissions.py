@@ -165,7 +165,7 @@ def _granted(user: Person, queues: list[Queue]) -> dict[int, list[str]]:
     if not queues:
         return {}
     checker = ObjectPermissionChecker(user)  # type: ignore[arg-type]  # annotated too narrowly
-    checker.prefetch_perms(queues)  # type: ignore[arg-type]
+    checker.prefetch_perms(queues)  # type: ignore[arg-type]  # annotated too narrowly
     return {queue.pk: checker.get_perms(queue) for queue in queues}
 
 

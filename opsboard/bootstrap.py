@@ -38,7 +38,7 @@ def why_not() -> str | None:
         return f"is {sys.version.split()[0]}, too old"
     try:
         import ensurepip  # noqa: F401 - asked for, not used
-        import venv  # noqa: F401
+        import venv  # noqa: F401 - asked for, not used
     except ImportError:
         return f"has no venv module; on Debian: apt-get install python{sys.version_info[0]}.{sys.version_info[1]}-venv"
     return None
@@ -64,7 +64,7 @@ def provide(folder: Path, requirements: Path) -> bool:
 def _install(folder: Path, requirements: Path, stamp: Path, content: dict[str, str]) -> bool:
     print(f"Installing what {requirements.name} names; the first time takes a minute or two.", flush=True)
     pip = [str(folder / "bin" / "python"), "-m", "pip", "install", "-qq", "--disable-pip-version-check", "--no-input"]
-    if subprocess.call([*pip, "--requirement", str(requirements)]):  # noqa: S603
+    if subprocess.call([*pip, "--requirement", str(requirements)]):  # noqa: S603 - our own Python
         print("That did not work: pip's own words are above. It needs to reach a package index, once.")
         return False
     stamp.write_text(json.dumps(content))

@@ -21,7 +21,7 @@ MARK_SECONDS = 7 * 24 * 3600
 class OutcomeUnknown(Exception):
     """The script was sent and no answer came: it was carried out, or never will be after its deadline.
 
-    The mark in Redis tells which (`was_carried_out`).
+    The mark in Redis tells which (`marks`).
     """
 
 
@@ -97,12 +97,6 @@ def remove_entry(target: Target) -> str:
     Returns and raises as requeue_failed; `gone` when nothing lists it any more.
     """
     return _run("remove_entry", target)
-
-
-def was_carried_out(connection: str, audit_id: str) -> bool:
-    """Whether the act of that audit entry left its mark. Raises BrokerUnavailable."""
-    with connections.acting(connection) as client:
-        return bool(client.exists(act_mark(audit_id)))
 
 
 def marks(connection: str, audit_ids: Sequence[str]) -> dict[str, str]:

@@ -42,7 +42,6 @@ def evidence_of(detail: JobDetail) -> Evidence:
         executions=len(detail.executions),
         lease_until=max(leases, default=None),
         worker=_worker_sign(detail),
-        worker_is_known=detail.worker is not None and detail.worker.exists and detail.worker.died_at is None,
     )
 
 

@@ -60,8 +60,6 @@ class Evidence:
     lease_until: datetime | None = None
     """Until when RQ holds a run for alive, by its latest lease; None when there is no lease."""
     worker: WorkerSign = WorkerSign.UNKNOWN
-    worker_is_known: bool = False
-    """The worker that ran it still has a record and has not signed off."""
 
     @property
     def has_open_run(self) -> bool:

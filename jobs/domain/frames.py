@@ -131,4 +131,4 @@ class FrameCollector:
     def _change_newest(self, **changes: object) -> None:
         frames: list[Frame] | deque[Frame] = self.last or self.first
         if frames:
-            frames[-1] = replace(frames[-1], **changes)  # type: ignore[arg-type]
+            frames[-1] = replace(frames[-1], **changes)  # type: ignore[arg-type]  # by name, of any field

@@ -184,4 +184,4 @@ def _choosable() -> Iterable[User]:
 
 
 def _with_rows(page: Page[Queue], rows: list[QueueAccess]) -> Page[QueueAccess]:
-    return Page(rows, page.number, page.paginator)  # type: ignore[arg-type]
+    return Page(rows, page.number, page.paginator)  # type: ignore[arg-type]  # the numbers of one, the rows of the other

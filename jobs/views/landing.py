@@ -26,7 +26,7 @@ def act(view: View) -> View:
     """Mark a view as an act: POST only, and nobody is ever sent to its address by GET."""
     marked: Any = require_POST(view)
     marked.is_act = True
-    return marked  # type: ignore[no-any-return]
+    return marked  # type: ignore[no-any-return]  # the view itself
 
 
 def asks_first(view: View) -> View:

@@ -232,7 +232,7 @@ def test_a_silent_store_leaves_the_entry_open_and_says_so(
     connections.reset()
     # The server wakes after the deadline, reads the script from its socket, and does nothing.
     assert redis_client.llen("rq:queue:orders") == 0 and redis_client.zscore("rq:failed:orders", "job-7")
-    assert not commands.was_carried_out("default", str(outcome.entry.id))
+    assert not commands.marks("default", [str(outcome.entry.id)])
 
 
 def test_an_unreachable_store_is_said_before_anything_is_attempted(operator, orders, job_id, repeatable, settings):

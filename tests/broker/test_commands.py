@@ -9,7 +9,7 @@ from datetime import timedelta
 import pytest
 
 from jobs.broker import connections
-from jobs.broker.commands import OutcomeUnknown, server_time, was_carried_out
+from jobs.broker.commands import OutcomeUnknown, marks, server_time
 from tests.support.acts import MARK, delete, requeue, target
 from tests.support.keyspace import snapshot
 from tests.support.real_rq import wait_until
@@ -59,7 +59,7 @@ def test_the_same_act_sent_again_does_nothing_more(real_rq, redis_client):
     same = target(job_id)
     assert [requeue(same), requeue(same)] == ["done", "already_done"]
     assert redis_client.llen("rq:queue:orders") == 1
-    assert was_carried_out("default", "audit-1") and not was_carried_out("default", "audit-2")
+    assert marks("default", ["audit-1", "audit-2"]) == {"audit-1": "requeued"}
 
 
 def test_of_twenty_at_the_same_moment_one_wins(real_rq, redis_client):

@@ -351,7 +351,6 @@ evidences = st.builds(
     executions=st.integers(0, 3),
     lease_until=TIMES,
     worker=st.sampled_from(WorkerSign),
-    worker_is_known=st.booleans(),
 )
 
 
