@@ -28,18 +28,20 @@ _READERS = {
 def snapshot(client: Redis) -> dict[bytes, Stored]:
     """Every key of the client's database with its value, byte for byte.
 
-    Of an expiry only its presence is kept: the time left runs on by itself.
+    Of an expiry only its presence is kept: the time left runs on by itself. A key that a worker takes away while they
+    are read is not there.
     """
-    keys = list(client.scan_iter(count=1000))
     pipeline: Any = client.pipeline(transaction=False)
+    keys = list(client.scan_iter(count=1000))
     for key in keys:
         pipeline.type(key).pttl(key)
     answers = pipeline.execute()
     kinds = [kind if isinstance(kind, str) else kind.decode() for kind in answers[::2]]
-    for key, kind in zip(keys, kinds, strict=True):
+    there = [one for one in zip(keys, kinds, answers[1::2], strict=True) if one[1] != "none"]
+    for key, kind, _ttl in there:
         _READERS[kind](pipeline, key)
-    found = zip(keys, kinds, pipeline.execute(), answers[1::2], strict=True)
-    return {key: Stored(kind, value, ttl != -1) for key, kind, value, ttl in found}
+    values = pipeline.execute()
+    return {key: Stored(kind, value, ttl != -1) for (key, kind, ttl), value in zip(there, values, strict=True)}
 
 
 Dump: TypeAlias = dict[bytes, tuple[int, bytes]]
