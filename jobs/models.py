@@ -1,4 +1,8 @@
-"""What SQL knows: who may see and do what, what was declared, what was intended and what became of it."""
+"""What SQL knows: who may see and do what, what was declared, what failed, what was intended and what became of it.
+
+Redis forgets a job after its time-to-live; what is recorded here outlives it. Only jobs.ledger writes the records below
+JobType.
+"""
 
 from __future__ import annotations
 
@@ -125,3 +129,252 @@ class AuditEntry(models.Model):
 
     def __str__(self) -> str:
         return f"{self.verb} {self.subject} by {self.actor_name}: {self.status}"
+
+
+class FailedJob(models.Model):
+    """The index of failures: one row per job that was seen failed, kept after Redis has forgotten the job.
+
+    It holds what a list shows and is searched by, never a hidden argument or a text that was not masked. A job that
+    fails again keeps its row: `failed_at` and what belongs to it are of the newest failure, `attempts` of all.
+    """
+
+    class Place(models.TextChoices):
+        FAILED = "failed", _("failed")
+        """It stands in its queue's failed registry."""
+        MOVED = "moved", _("no longer failed")
+        """It is in Redis and not failed: it was retried, or is on its way."""
+        GONE = "gone", _("gone from Redis")
+        """Redis holds it no more, and nobody deleted it here: its time ran out, or something else deleted it."""
+        DELETED = "deleted", _("deleted")
+        """Somebody deleted it here; the audit says who."""
+
+    digest = models.CharField(max_length=32, unique=True)
+    """Of connection, queue and the id's own bytes (jobs.ledger.failures.digest_of): ids can be long, or no text."""
+    connection = models.CharField(max_length=64)
+    queue = models.CharField(max_length=NAME_LENGTH)
+    job_id = models.CharField(max_length=NAME_LENGTH)
+    """As it is shown; cut, or with replacement characters, where `can_open` is False."""
+    can_open = models.BooleanField(default=True)
+    job_type = models.CharField(max_length=NAME_LENGTH, blank=True)
+    """The function's path; '' when the stored call can't be read."""
+    place = models.CharField(max_length=16, choices=Place.choices, default=Place.FAILED)
+    verdict = models.CharField(max_length=16, blank=True)
+    """What a person said of it in a review (Resolution.Verdict): then it is no longer open. '' when nobody did."""
+    is_open = models.BooleanField(default=True)
+    """Whether somebody still has to look after it: failed or gone, without a verdict. Lists and counts ask this."""
+    finding = models.CharField(max_length=32)
+    error_class = models.CharField(max_length=200, blank=True)
+    error_line = models.CharField(max_length=400, blank=True)
+    note = models.CharField(max_length=200, blank=True)
+    """What is odd about it, as a list says it; '' for most."""
+    ids = models.JSONField(default=list, blank=True)
+    """[[name, value, kind], …]: the arguments that were ids when it was read. Shown as far as they still are."""
+    hidden_arguments = models.PositiveIntegerField(default=0)
+    seen = models.CharField(max_length=128, blank=True)
+    """The token of its newest failure (records.seen_token), which an act on it must bring back."""
+    score = models.CharField(max_length=32, blank=True)
+    """Its score in the failed registry, by which a failure that was read is known again."""
+    failed_at = models.DateTimeField()
+    """When the newest failure ended; when it was noticed, where Redis does not say. Lists are in this order."""
+    ended_at = models.DateTimeField(null=True)
+    created_at = models.DateTimeField(null=True)
+    enqueued_at = models.DateTimeField(null=True)
+    started_at = models.DateTimeField(null=True)
+    worker_name = models.CharField(max_length=200, blank=True)
+    noticed_at = models.DateTimeField()
+    """When the observer first saw its newest failure."""
+    left_at = models.DateTimeField(null=True)
+    """When it was seen to stand in the failed registry no more; from then on its retention counts."""
+
+    class Meta:
+        default_permissions = ()
+        ordering = ["-failed_at", "-id"]
+        # Every way of narrowing the list ends in the order it is read in, so that a page reads its rows and no more.
+        indexes = [
+            models.Index(fields=["connection", "is_open", "-failed_at", "-id"], name="failed_by_time"),
+            models.Index(fields=["connection", "queue", "is_open", "-failed_at", "-id"], name="failed_by_queue"),
+            models.Index(fields=["connection", "job_type", "is_open", "-failed_at", "-id"], name="failed_by_type"),
+            models.Index(fields=["connection", "error_class", "is_open", "-failed_at", "-id"], name="failed_by_error"),
+            models.Index(fields=["connection", "finding", "is_open", "-failed_at", "-id"], name="failed_by_finding"),
+            models.Index(fields=["connection", "place", "id"], name="failed_by_place"),
+            models.Index(fields=["left_at"], name="failed_by_leaving"),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.connection}:{self.queue}:{self.job_id}"
+
+
+class ObservedAttempt(models.Model):
+    """One run of a failed job that RQ recorded and the observer read, with its error, masked and compressed."""
+
+    failed_job = models.ForeignKey(FailedJob, on_delete=models.CASCADE, related_name="attempts")
+    result_id = models.CharField(max_length=64)
+    """RQ's id of the result, by which it is stored once."""
+    kind = models.CharField(max_length=32)
+    worker_name = models.CharField(max_length=200, blank=True)
+    started_at = models.DateTimeField(null=True)
+    ended_at = models.DateTimeField(null=True)
+    recorded_at = models.DateTimeField(null=True)
+    error_class = models.CharField(max_length=200, blank=True)
+    error_line = models.CharField(max_length=400, blank=True)
+    compressed_text = models.BinaryField(default=bytes)
+    """zlib of the masked traceback in UTF-8; empty when there is none."""
+    is_shortened = models.BooleanField(default=False)
+
+    class Meta:
+        default_permissions = ()
+        ordering = ["-recorded_at", "-id"]
+        constraints = [models.UniqueConstraint(fields=["failed_job", "result_id"], name="attempt_once_per_result")]
+
+    def __str__(self) -> str:
+        return f"{self.kind} {self.result_id}"
+
+
+class Operation(models.Model):
+    """One business intent with a stable id, which outlives retries and re-enqueues (protocol, 1.1 and 1.2).
+
+    A plain RQ job that never heard of opsboard gets one, `rq:<connection>:<job id>`, when a review needs it.
+    """
+
+    class Status(models.TextChoices):
+        ACCEPTED = "accepted", _("accepted")
+        QUEUED = "queued", _("queued")
+        RUNNING = "running", _("running")
+        RETRY_WAIT = "retry_wait", _("waiting for a retry")
+        UNKNOWN = "unknown", _("result unknown")
+        COMPLETED = "completed", _("completed")
+        FAILED = "failed", _("failed")
+        CANCELLED = "cancelled", _("cancelled")
+
+    operation_id = models.CharField(max_length=600, unique=True)
+    connection = models.CharField(max_length=64)
+    queue = models.CharField(max_length=NAME_LENGTH)
+    job_id = models.CharField(max_length=NAME_LENGTH)
+    job_type = models.CharField(max_length=NAME_LENGTH, blank=True)
+    job_created_at = models.DateTimeField(null=True)
+    """Of the job that last had this id: RQ lets an id be used again, and what was said of one job is not of the next."""
+    status = models.CharField(max_length=16, choices=Status.choices)
+    reason_code = models.CharField(max_length=64, blank=True)
+    reason_text = models.TextField(blank=True)
+    created_at = models.DateTimeField()
+    updated_at = models.DateTimeField()
+
+    class Meta:
+        default_permissions = ()
+        constraints = [
+            models.UniqueConstraint(fields=["connection", "queue", "job_id"], name="operation_once_per_job"),
+        ]
+
+    def __str__(self) -> str:
+        return self.operation_id
+
+
+class Review(models.Model):
+    """An open question: did the last run of this operation take effect? Closed by a recorded Resolution.
+
+    One is open per operation at most. `version` counts what was done to it, so that a form from before is refused.
+    """
+
+    operation = models.ForeignKey(Operation, on_delete=models.PROTECT, related_name="reviews")
+    run = models.CharField(max_length=128)
+    """The run that is asked about (JobDetail.run): a run is reviewed once."""
+    code = models.CharField(max_length=64)
+    """Why it was opened: the code of the decision that wants it (result_unknown, may_have_acted, key_expired)."""
+    finding = models.CharField(max_length=32)
+    sentence = models.TextField()
+    evidence = models.JSONField(default=dict)
+    """What was known of the run when it was last looked at (jobs.domain.testimony)."""
+    opened_by = models.ForeignKey(
+        settings.AUTH_USER_MODEL, null=True, blank=True, on_delete=models.SET_NULL, related_name="+"
+    )
+    opened_by_name = models.CharField(max_length=150, blank=True)
+    """Who asked for a retry that needs it; '' when the observer opened it."""
+    opened_at = models.DateTimeField()
+    last_sign_of_life = models.DateTimeField(null=True)
+    due_at = models.DateTimeField()
+    """The age limit: from then on it is overdue."""
+    snoozed_until = models.DateTimeField(null=True)
+    claimed_by = models.ForeignKey(
+        settings.AUTH_USER_MODEL, null=True, blank=True, on_delete=models.SET_NULL, related_name="+"
+    )
+    claimed_by_name = models.CharField(max_length=150, blank=True)
+    claimed_until = models.DateTimeField(null=True)
+    version = models.PositiveIntegerField(default=1)
+    closed_at = models.DateTimeField(null=True)
+    verdict = models.CharField(max_length=16, blank=True)
+
+    class Meta:
+        default_permissions = ()
+        ordering = ["opened_at", "id"]
+        constraints = [
+            models.UniqueConstraint(
+                fields=["operation"], condition=models.Q(closed_at=None), name="review_open_once_per_operation"
+            ),
+            models.UniqueConstraint(fields=["operation", "run"], name="review_once_per_run"),
+        ]
+        indexes = [models.Index(fields=["closed_at", "opened_at", "id"], name="review_by_age")]
+
+    def __str__(self) -> str:
+        return f"{self.operation}: {self.verdict or 'open'}"
+
+
+class Resolution(models.Model):
+    """What one person, or late evidence, said in a review, and on what grounds. Append-only (protocol, 2.1).
+
+    A verdict that leads to an act holds only when the act's audit entry is *done*.
+    """
+
+    class Verdict(models.TextChoices):
+        HAPPENED = "happened", _("it happened")
+        DID_NOT_HAPPEN = "did_not_happen", _("it did not happen")
+        ABANDON = "abandon", _("abandoned")
+        SNOOZE = "snooze", _("put off")
+
+    class Source(models.TextChoices):
+        HUMAN = "human", _("a person")
+        LATE_EVIDENCE = "late_evidence", _("late evidence")
+
+    id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
+    review = models.ForeignKey(Review, on_delete=models.PROTECT, related_name="resolutions")
+    actor = models.ForeignKey(settings.AUTH_USER_MODEL, null=True, on_delete=models.SET_NULL, related_name="+")
+    actor_name = models.CharField(max_length=150, blank=True)
+    source = models.CharField(max_length=16, choices=Source.choices, default=Source.HUMAN)
+    verdict = models.CharField(max_length=16, choices=Verdict.choices)
+    version_seen = models.PositiveIntegerField()
+    evidence = models.JSONField(default=dict)
+    """What the person brought forward, by the names of jobs.domain.verdicts; of late evidence the result's own."""
+    reason = models.TextField(blank=True)
+    liveness = models.TextField(blank=True)
+    """What was known of the old run at that moment: dead and since when, or until when it may act."""
+    decision_code = models.CharField(max_length=64, blank=True)
+    snoozed_until = models.DateTimeField(null=True)
+    audit_entry = models.OneToOneField(AuditEntry, null=True, on_delete=models.PROTECT, related_name="resolution")
+    created_at = models.DateTimeField()
+
+    class Meta:
+        default_permissions = ()
+        ordering = ["created_at", "id"]
+
+    def __str__(self) -> str:
+        return f"{self.verdict} by {self.actor_name or 'the observer'}"
+
+
+class ObserverState(models.Model):
+    """The one observer that leads, until when, and what it last said of its work. One row, called `observer`."""
+
+    name = models.CharField(primary_key=True, max_length=16, default="observer")
+    holder = models.UUIDField(null=True)
+    host = models.CharField(max_length=255, blank=True)
+    pid = models.PositiveIntegerField(null=True)
+    leads_since = models.DateTimeField(null=True)
+    lease_until = models.DateTimeField(null=True)
+    last_pass_at = models.DateTimeField(null=True)
+    """When every connection was last looked at for new failures, as far as it answered."""
+    report = models.JSONField(default=dict)
+    """By connection: what was last read of it, and what kept it from being read (jobs.observer.report)."""
+
+    class Meta:
+        default_permissions = ()
+
+    def __str__(self) -> str:
+        return self.name

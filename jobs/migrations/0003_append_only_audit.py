@@ -2,7 +2,7 @@ from __future__ import annotations
 
 from django.db import migrations
 
-from jobs.migrations import _append_only
+from jobs.migrations._append_only import AUDIT
 
 
 class Migration(migrations.Migration):
@@ -11,5 +11,5 @@ class Migration(migrations.Migration):
     ]
 
     operations = [
-        migrations.RunPython(_append_only.install, _append_only.remove),
+        migrations.RunPython(AUDIT.install, AUDIT.remove),
     ]

@@ -1,7 +1,7 @@
-"""How tests empty a database whose audit entries can't be deleted.
+"""How tests empty a database whose audit entries and resolutions can't be deleted.
 
 After a test that commits, Django empties every table: it truncates them on PostgreSQL, and deletes row by row on
-SQLite. The triggers on the audit refuse both, as they shall. So they are taken off for that one moment and put back
+SQLite. Their triggers refuse both, as they shall. So they are taken off for that one moment and put back
 exactly as the migrations made them; while a test runs they stand, and `manage.py flush` meets them too.
 """
 
@@ -14,9 +14,9 @@ import pytest
 from django.db import connection
 from django.test import TransactionTestCase
 
-from jobs.models import AuditEntry
+from jobs.models import AuditEntry, Resolution
 
-TABLE = AuditEntry._meta.db_table
+TABLES = [model._meta.db_table for model in (AuditEntry, Resolution)]
 
 
 def let_tests_clean_up(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -43,9 +43,10 @@ def _without_triggers() -> Iterator[None]:
 def _switches() -> tuple[list[str], list[str]]:
     """The statements that take the triggers off, and those that put them back."""
     if connection.vendor == "postgresql":
-        return [f"ALTER TABLE {TABLE} DISABLE TRIGGER USER"], [f"ALTER TABLE {TABLE} ENABLE TRIGGER USER"]
+        off, on = ([f"ALTER TABLE {table} {word} TRIGGER USER" for table in TABLES] for word in ("DISABLE", "ENABLE"))
+        return off, on
     with connection.cursor() as cursor:
-        cursor.execute("SELECT name, sql FROM sqlite_master WHERE type = 'trigger' AND tbl_name = %s", [TABLE])
+        cursor.execute("SELECT name, sql FROM sqlite_master WHERE type = 'trigger' AND tbl_name IN (%s, %s)", TABLES)
         triggers = cursor.fetchall()
     return [f"DROP TRIGGER {name}" for name, _sql in triggers], [sql for _name, sql in triggers]
 

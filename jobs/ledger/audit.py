@@ -1,4 +1,4 @@
-"""The only writer of what people did: an entry before the act, closed once after it."""
+"""What people did: an entry before the act, closed once after it."""
 
 from __future__ import annotations
 
