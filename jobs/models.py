@@ -252,7 +252,7 @@ class Operation(models.Model):
     job_id = models.CharField(max_length=NAME_LENGTH)
     job_type = models.CharField(max_length=NAME_LENGTH, blank=True)
     job_created_at = models.DateTimeField(null=True)
-    """Of the job that last had this id: RQ lets an id be used again, and what was said of one job is not of the next."""
+    """Of the job that last had this id: ids can be used again, and what was said of one job is not said of the next."""
     status = models.CharField(max_length=16, choices=Status.choices)
     reason_code = models.CharField(max_length=64, blank=True)
     reason_text = models.TextField(blank=True)

@@ -206,6 +206,12 @@ class JobDetail:
         return seen_token(self.job, self.newest_result)
 
     @property
+    def run(self) -> str:
+        """Names the job's last run, whatever is filed about it later: when it began, or was queued to begin."""
+        began = self.job.started_at_text or self.job.enqueued_at_text
+        return (began or (self.newest_result.id if self.newest_result else ""))[:SEEN_LENGTH]
+
+    @property
     def busy_worker(self) -> str | None:
         """The worker of the run that goes on now, by its latest lease; else the one that the job itself names."""
         leased = [one for one in self.executions if one.lease_until and one.worker_name]
