@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from datetime import datetime, timedelta
+from typing import Any
 
 from django.utils import timezone
 
@@ -13,19 +14,76 @@ from jobs.domain.calls import Call, Unreadable
 from jobs.domain.decisions import Case
 from jobs.domain.findings import judge
 from jobs.domain.idempotency import Idempotency, Promise
+from jobs.domain.standing import Standing
+from jobs.ledger import reviews
+from jobs.ledger.reviews import Question
 from jobs.models import NAME_LENGTH, JobType
 
 
-def case_of(detail: JobDetail, now: datetime, *, declared: JobType | None) -> Case:
-    """What every decision about this job is taken from. `declared`: its declared_type."""
+def case_of(detail: JobDetail, now: datetime, *, declared: JobType | None, standing: Standing) -> Case:
+    """What every decision about this job is taken from. `declared`: its declared_type; `standing`: its standing_of."""
     evidence = evidence_of(detail)
     return Case(
         evidence=evidence,
         judgement=judge(evidence, now),
         promise=promise_of(declared),
+        standing=standing,
         now=now,
         zone=timezone.get_current_timezone(),
     )
+
+
+def standing_of(detail: JobDetail) -> Standing:
+    """What was said of the job in its reviews."""
+    return reviews.standing_of(detail.connection, detail.queue, detail.job.job_id, detail.job.created_at)
+
+
+def question_of(detail: JobDetail, case: Case, code: str) -> Question:
+    """What a review of the job's last run has to ask, and what is known of it. `code`: of the decision wanting it."""
+    judgement, job = case.judgement, detail.job
+    return Question(
+        connection=detail.connection,
+        queue=detail.queue,
+        job_id=job.job_id,
+        job_type=function_path(job.call) or "",
+        job_created_at=job.created_at,
+        run=detail.run,
+        code=code,
+        finding=judgement.finding.value,
+        sentence=judgement.sentence,
+        evidence=testimony_of(detail, case),
+        last_sign_of_life=case.evidence.last_sign_of_life,
+    )
+
+
+def testimony_of(detail: JobDetail, case: Case) -> dict[str, Any]:
+    """What is known of the last run, as it is kept: texts, numbers, and times in ISO 8601. Never an argument or a text.
+
+    It outlives the job in Redis. Missing times are None.
+    """
+    evidence, judgement = case.evidence, case.judgement
+    times = {
+        "created_at": evidence.created_at,
+        "enqueued_at": evidence.enqueued_at,
+        "started_at": evidence.started_at,
+        "last_sign_of_life": evidence.last_sign_of_life,
+        "lease_until": evidence.lease_until,
+        "dead_after": judgement.dead_after,
+        "newest_result_at": evidence.newest_at,
+        "succeeded_at": evidence.succeeded_at,
+        "looked_at": case.now,
+    }
+    return {
+        "status": evidence.status,
+        "finding": judgement.finding.value,
+        "is_dead": judgement.is_dead,
+        "worker": evidence.worker.value,
+        "worker_name": detail.busy_worker,
+        "timeout_seconds": evidence.timeout_seconds,
+        "retries_left": evidence.retries_left,
+        "seen": detail.seen,
+        **{name: at.isoformat() if at else None for name, at in times.items()},
+    }
 
 
 def declared_type(call: Call | Unreadable) -> JobType | None:

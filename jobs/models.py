@@ -189,13 +189,19 @@ class FailedJob(models.Model):
     class Meta:
         default_permissions = ()
         ordering = ["-failed_at", "-id"]
-        # Every way of narrowing the list ends in the order it is read in, so that a page reads its rows and no more.
+        # A list is read queue by queue and merged (jobs.selectors.failures): each way of narrowing it ends in the order
+        # in which it is read, so that a page reads its rows and no more, whatever the other queues hold.
         indexes = [
-            models.Index(fields=["connection", "is_open", "-failed_at", "-id"], name="failed_by_time"),
-            models.Index(fields=["connection", "queue", "is_open", "-failed_at", "-id"], name="failed_by_queue"),
-            models.Index(fields=["connection", "job_type", "is_open", "-failed_at", "-id"], name="failed_by_type"),
-            models.Index(fields=["connection", "error_class", "is_open", "-failed_at", "-id"], name="failed_by_error"),
-            models.Index(fields=["connection", "finding", "is_open", "-failed_at", "-id"], name="failed_by_finding"),
+            models.Index(fields=["connection", "queue", "is_open", "-failed_at", "-id"], name="failed_by_time"),
+            models.Index(
+                fields=["connection", "queue", "is_open", "job_type", "-failed_at", "-id"], name="failed_by_type"
+            ),
+            models.Index(
+                fields=["connection", "queue", "is_open", "error_class", "-failed_at", "-id"], name="failed_by_error"
+            ),
+            models.Index(
+                fields=["connection", "queue", "is_open", "finding", "-failed_at", "-id"], name="failed_by_finding"
+            ),
             models.Index(fields=["connection", "place", "id"], name="failed_by_place"),
             models.Index(fields=["left_at"], name="failed_by_leaving"),
         ]
@@ -283,7 +289,7 @@ class Review(models.Model):
     finding = models.CharField(max_length=32)
     sentence = models.TextField()
     evidence = models.JSONField(default=dict)
-    """What was known of the run when it was last looked at (jobs.domain.testimony)."""
+    """What was known of the run when it was last looked at (jobs.judging.testimony_of)."""
     opened_by = models.ForeignKey(
         settings.AUTH_USER_MODEL, null=True, blank=True, on_delete=models.SET_NULL, related_name="+"
     )

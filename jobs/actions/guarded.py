@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from typing import Any
 from uuid import UUID
 
 from django.contrib.auth.models import User
 from django.core.exceptions import PermissionDenied
+from django.db import transaction
 from django.http import Http404
 from django.utils import timezone
 
@@ -32,7 +33,8 @@ from jobs.broker.details import read_job
 from jobs.broker.errors import BrokerUnavailable
 from jobs.broker.records import JobDetail
 from jobs.domain.decisions import Case, Decision
-from jobs.judging import case_of, declared_type, function_path, word_to_type
+from jobs.judging import case_of, declared_type, function_path, question_of, standing_of, word_to_type
+from jobs.ledger import reviews
 from jobs.models import AuditEntry, Queue
 from jobs.permissions import Permission, require
 
@@ -87,9 +89,12 @@ def carry_out(act: Act, wish: Wish) -> Outcome:
     """
     _require_right(act, wish)
     detail = _read(act, wish)
-    decision = act.decide(case_of(detail, wish.now, declared=declared_type(detail.job.call)))
+    case = case_of(detail, wish.now, declared=declared_type(detail.job.call), standing=standing_of(detail))
+    decision = act.decide(case)
     if detail.seen != wish.seen:
         return _refuse(act, wish, detail, "changed", _overtaken(wish, detail))
+    if decision.wants_review:
+        return _send_to_review(act, wish, detail, case, decision)
     if not decision.allows_act:
         return _refuse(act, wish, detail, decision.code, decision.sentence)
     if decision.asks and not _is_confirmed(act, wish, detail, decision):
@@ -130,6 +135,16 @@ def _refuse(act: Act, wish: Wish, detail: JobDetail, code: str, sentence: str) -
     status = CHANGED if code == "changed" else REFUSED
     entry = ledger.record_refusal(**_about(act, wish, detail), status=status, decision_code=code, outcome=sentence)
     return Outcome(status, sentence, entry)
+
+
+def _send_to_review(act: Act, wish: Wish, detail: JobDetail, case: Case, decision: Decision) -> Outcome:
+    """Nothing is done; somebody has to find out first, and the question is put on record with the refusal."""
+    with transaction.atomic():
+        question = question_of(detail, case, decision.code)
+        review, is_new = reviews.open_review(question, now=wish.now, opened_by=wish.actor)
+        opened = "A review was opened for it." if is_new else "There is a review of it."
+        outcome = _refuse(act, wish, detail, decision.code, f"{decision.sentence} {opened}")
+    return replace(outcome, review=review)
 
 
 def _attempt(act: Act, wish: Wish, detail: JobDetail, decision: Decision) -> Outcome:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from jobs.models import AuditEntry
+from jobs.models import AuditEntry, Review
 
 DONE = AuditEntry.Status.DONE
 REFUSED = AuditEntry.Status.REFUSED
@@ -12,9 +12,6 @@ CHANGED = AuditEntry.Status.CHANGED
 NOT_DONE = AuditEntry.Status.NOT_DONE
 UNKNOWN = AuditEntry.Status.INTENDED
 UNSETTLED = AuditEntry.Status.UNSETTLED
-
-REVIEW_CODES = ("may_have_acted", "result_unknown", "key_expired")
-"""The codes of decisions that ask for a review."""
 
 
 @dataclass(frozen=True)
@@ -24,6 +21,8 @@ class Outcome:
     status: AuditEntry.Status
     sentence: str
     entry: AuditEntry
+    review: Review | None = None
+    """Where somebody has to find out first what the last run did."""
 
     @property
     def is_done(self) -> bool:
@@ -32,11 +31,6 @@ class Outcome:
     @property
     def is_unconfirmed(self) -> bool:
         return self.entry.decision_code == "unconfirmed"
-
-    @property
-    def wants_review(self) -> bool:
-        """Refused because somebody has to find out first what the last run did."""
-        return self.status == REFUSED and self.entry.decision_code in REVIEW_CODES
 
     @property
     def is_unknown(self) -> bool:
@@ -62,5 +56,5 @@ UNCONFIRMED = "Not done: this is confirmed on a page of its own. Open the job th
 
 NOT_KNOWN_YET = (
     "Not known yet: the job store did not answer in time. Either it was done, or it will never be; "
-    "manage.py settle_audit finds out which, once the store answers, and puts it on the record of this act."
+    "the observer finds out which, once the store answers, and puts it on the record of this act."
 )

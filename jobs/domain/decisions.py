@@ -9,13 +9,14 @@ from enum import StrEnum
 from jobs.domain.evidence import Evidence
 from jobs.domain.findings import LONGEST_LIMIT_SECONDS, UNKNOWN_RESULTS, Finding, Judgement
 from jobs.domain.idempotency import Idempotency, Promise
+from jobs.domain.standing import Standing
 from jobs.domain.times import moment
 
 RETRYABLE_STATUSES = frozenset({"failed", "stopped"})
 
 
 class Action(StrEnum):
-    """What follows from a decision; the first six are acts that may be carried out."""
+    """What follows from a decision; the first six are acts in Redis that may be carried out, the next one is in SQL."""
 
     RETRY = "retry"
     DELETE = "delete"
@@ -23,6 +24,7 @@ class Action(StrEnum):
     STOP = "stop"
     ENQUEUE = "enqueue"
     REMOVE = "remove"
+    RECORD = "record"
     SKIP_DUPLICATE = "skip_duplicate"
     WAIT = "wait"
     REVIEW = "review"
@@ -34,11 +36,15 @@ _ACTS = frozenset({Action.RETRY, Action.DELETE, Action.CANCEL, Action.STOP, Acti
 
 @dataclass(frozen=True, kw_only=True)
 class Case:
-    """One job at one moment, as every decision about it is taken: evidence, finding, promise. Times read in `zone`."""
+    """One job at one moment, as every decision about it is taken: evidence, finding, promise, what was said of it.
+
+    Times read in `zone`.
+    """
 
     evidence: Evidence
     judgement: Judgement
     promise: Promise = field(default_factory=Promise)
+    standing: Standing = field(default_factory=Standing)
     now: datetime
     zone: tzinfo = UTC
 
@@ -88,6 +94,26 @@ def objection_to_any_act(evidence: Evidence) -> Decision | None:
     return None
 
 
+def objection_by_standing(case: Case) -> Decision | None:
+    """What was said of the job in a review, or has still to be said there (protocol, R4 to R6)."""
+    standing = case.standing
+    said = (
+        f" {standing.said_by or 'Late evidence'} said so at {moment(standing.said_at, case.zone)}."
+        if standing.said_at
+        else ""
+    )
+    if standing.has_happened:
+        sentence = f"It took effect: running it again would do its work twice.{said}"
+        return Decision(Action.SKIP_DUPLICATE, "already_completed", sentence, "operation completed")
+    if standing.is_abandoned:
+        sentence = f"Its review was given up: it may have taken effect, and is not run again.{said}"
+        return Decision(Action.REFUSE, "closed", sentence, "operation abandoned")
+    if standing.has_open_review:
+        sentence = "Its review is open: a person must first say there whether its last run took effect."
+        return Decision(Action.REFUSE, "review_open", sentence, "review open")
+    return None
+
+
 def objection_to_unlisted(evidence: Evidence) -> Decision | None:
     """A job that its own list does not hold: RQ or somebody else has it between two steps, or lost it there."""
     wanted = "failed" if evidence.status in RETRYABLE_STATUSES else evidence.status
@@ -119,7 +145,7 @@ def _standing_in_the_way(case: Case) -> Decision | None:
             "It finished: running it again would do its work twice.",
             "done but marked failed, any type",
         )
-    if objection := _not_a_resting_failure(evidence, finding):
+    if objection := objection_by_standing(case) or _not_a_resting_failure(evidence, finding):
         return objection
     if not evidence.is_readable:
         return Decision(
@@ -214,9 +240,9 @@ _REPEATING = {
 }
 
 _FIND_OUT = {
-    True: "Its last run may have acted before it failed, and opsboard can't record yet what somebody found out.",
-    False: "Nobody knows whether its last run acted, and opsboard can't record yet what somebody found out.",
+    True: "Its last run may have acted before it failed: somebody has to find out first.",
+    False: "Nobody knows whether its last run acted: somebody has to find out first.",
 }
-"""Why a review is refused, by whether the error is known."""
+"""Why a review is wanted, by whether the error is known."""
 
 _KEY_NOT_KNOWN = "How long the other side recognises a repeat of this job can't be told."

@@ -8,6 +8,7 @@ from jobs.domain.decisions import (
     Action,
     Case,
     Decision,
+    objection_by_standing,
     objection_to_any_act,
     objection_to_unlisted,
     unless_it_may_still_run,
@@ -28,6 +29,10 @@ def decide_delete(case: Case) -> Decision:
     evidence = case.evidence
     if objection := objection_to_any_act(evidence):
         return objection
+    if case.standing.has_open_review:
+        return Decision(
+            Action.REFUSE, "review_open", "Its review is open: it is evidence, and stays until that is closed."
+        )
     if evidence.in_intermediate:
         return _BEING_TAKEN
     if evidence.status == "started":
@@ -87,7 +92,8 @@ def decide_enqueue(case: Case) -> Decision:
         return Decision(
             Action.REFUSE, "not_waiting", "Only what is scheduled or lost from its queue can be queued now."
         )
-    return objection_to_unlisted(case.evidence) or unless_it_may_still_run(case, rule(case))
+    objection = objection_by_standing(case) or objection_to_unlisted(case.evidence)
+    return objection or unless_it_may_still_run(case, rule(case))
 
 
 def decide_remove(case: Case) -> Decision:
@@ -126,9 +132,7 @@ def _lost(case: Case) -> Decision:
     if case.promise.idempotency is Idempotency.REPEATABLE:
         sentence = "Its type is declared repeatable: running it again does no harm. Its last result is unknown."
         return Decision(Action.ENQUEUE, "repeatable", sentence, rule, asks=True)
-    sentence = (
-        "It began before it was lost: nobody knows whether it acted, and opsboard can't record yet what is found."
-    )
+    sentence = "It began before it was lost: nobody knows whether it acted, and somebody has to find out first."
     return Decision(Action.REVIEW, "result_unknown", sentence, rule)
 
 

@@ -1,9 +1,8 @@
-"""The only writer of what SQL remembers: acts (audit.py), failures (failures.py), operations and reviews (reviews.py)."""
+"""The only writer of what SQL remembers: acts (audit.py, closing.py), failures, operations and their reviews."""
 
 from __future__ import annotations
 
 from jobs.ledger.audit import (
-    close_entry,
     deletion_of_job,
     entries_about,
     entries_of_batch,
@@ -12,6 +11,7 @@ from jobs.ledger.audit import (
     record_change,
     record_refusal,
 )
+from jobs.ledger.closing import close_entry
 
 __all__ = [
     "close_entry",

@@ -22,11 +22,16 @@ def open_entry(*, actor: User, verb: str, subject: str, now: datetime, **details
     `details` are fields of AuditEntry: connection, queue, job_type, seen, decision_code, reason, deadline_at.
     """
     with transaction.atomic(durable=True):
-        return _create(actor=actor, verb=verb, subject=subject, created_at=now, **details)
+        return open_entry_within(actor=actor, verb=verb, subject=subject, now=now, **details)
 
 
-def close_entry(entry: AuditEntry, *, status: str, outcome: str, now: datetime) -> bool:
-    """Say once what became of it. Returns False when somebody else has closed the entry before."""
+def open_entry_within(*, actor: User, verb: str, subject: str, now: datetime, **details: Any) -> AuditEntry:
+    """The same inside a transaction that commits more than the entry, and before the act."""
+    return _create(actor=actor, verb=verb, subject=subject, created_at=now, **details)
+
+
+def close_once(entry: AuditEntry, *, status: str, outcome: str, now: datetime) -> bool:
+    """Say once what became of it, and nothing else: acts are closed by ledger.close_entry."""
     changed = AuditEntry.objects.filter(pk=entry.pk, status=AuditEntry.Status.INTENDED).update(
         status=status, outcome=outcome, closed_at=now
     )

@@ -78,18 +78,20 @@ class Migration(migrations.Migration):
                 "ordering": ["-failed_at", "-id"],
                 "default_permissions": (),
                 "indexes": [
-                    models.Index(fields=["connection", "is_open", "-failed_at", "-id"], name="failed_by_time"),
                     models.Index(
-                        fields=["connection", "queue", "is_open", "-failed_at", "-id"], name="failed_by_queue"
+                        fields=["connection", "queue", "is_open", "-failed_at", "-id"], name="failed_by_time"
                     ),
                     models.Index(
-                        fields=["connection", "job_type", "is_open", "-failed_at", "-id"], name="failed_by_type"
+                        fields=["connection", "queue", "is_open", "job_type", "-failed_at", "-id"],
+                        name="failed_by_type",
                     ),
                     models.Index(
-                        fields=["connection", "error_class", "is_open", "-failed_at", "-id"], name="failed_by_error"
+                        fields=["connection", "queue", "is_open", "error_class", "-failed_at", "-id"],
+                        name="failed_by_error",
                     ),
                     models.Index(
-                        fields=["connection", "finding", "is_open", "-failed_at", "-id"], name="failed_by_finding"
+                        fields=["connection", "queue", "is_open", "finding", "-failed_at", "-id"],
+                        name="failed_by_finding",
                     ),
                     models.Index(fields=["connection", "place", "id"], name="failed_by_place"),
                     models.Index(fields=["left_at"], name="failed_by_leaving"),

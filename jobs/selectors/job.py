@@ -23,7 +23,7 @@ from jobs.domain.idempotency import Idempotency
 from jobs.domain.outlook import outlook
 from jobs.domain.terms import retry_terms
 from jobs.domain.verbs import DECIDE, verbs_for
-from jobs.judging import case_of, declared_type, function_path, idempotency_of, word_to_type
+from jobs.judging import case_of, declared_type, function_path, idempotency_of, standing_of, word_to_type
 from jobs.models import AuditEntry, JobType, Queue
 from jobs.permissions import RIGHT_FOR, Permission, Visibility, may, permissions_on
 from jobs.selectors.texts import (
@@ -131,7 +131,7 @@ def job_page(user: User, visibility: Visibility, queue: Queue, job_id: str, *, n
     if detail is None:
         return None
     declared = declared_type(detail.job.call)
-    case = case_of(detail, now, declared=declared)
+    case = case_of(detail, now, declared=declared, standing=standing_of(detail))
     judgement, offers = case.judgement, _offers(case, permissions_on(user, queue))
     attempts = _attempts(detail, masks_of(detail.job.call, declared))
     return JobPage(

@@ -18,7 +18,7 @@ from jobs.broker.records import JobDetail
 from jobs.domain.decisions import Action, Decision
 from jobs.domain.ticks import ASKING, FITTING, Tick
 from jobs.domain.verbs import DECIDE
-from jobs.judging import case_of, declared_type
+from jobs.judging import case_of, declared_type, standing_of
 from jobs.models import AuditEntry, Queue
 from jobs.permissions import RIGHT_FOR, Visibility, permissions_by_queue
 from jobs.selectors.lists import ListPage
@@ -99,7 +99,7 @@ def prospects(seen: Visibility, connection: str, verb: str, ticks: Sequence[Tick
 def _prospect(seen: Visibility, verb: str, tick: Tick, detail: JobDetail | None, now: datetime) -> Prospect:
     if detail is None:
         return Prospect(tick, "gone", Decision(Action.REFUSE, "gone", "There is no such job any more."))
-    case = case_of(detail, now, declared=declared_type(detail.job.call))
+    case = case_of(detail, now, declared=declared_type(detail.job.call), standing=standing_of(detail))
     if detail.seen != tick.seen:
         changed = Decision(Action.REFUSE, "changed", "It changed since you ticked it.")
         return Prospect(tick, case.judgement.finding, changed)

@@ -67,6 +67,9 @@ def _act(request: SignedInRequest, verb: str, wish: Wish) -> HttpResponse:
     if outcome.is_done:
         messages.success(request, outcome.sentence)
         return redirect(*_next_page(verb, wish))
+    if outcome.review is not None:
+        messages.warning(request, outcome.sentence)
+        return redirect("jobs:review", outcome.review.pk)
     if outcome.is_unconfirmed:
         return _ask(request, verb, wish.queue, wish.job_id, mistyped=True)
     return _say(request, verb, wish, outcome)

@@ -13,6 +13,7 @@ from redis import Redis, exceptions
 from jobs.actions.guarded import Wish
 from jobs.actions.jobs import ACTS
 from jobs.broker.details import read_job
+from jobs.domain.standing import Standing
 from jobs.judging import case_of, declared_type, word_to_type
 from jobs.models import Queue
 from tests.support.keyspace import Dump, dump, load, snapshot
@@ -128,7 +129,9 @@ def wish(verb: str, person: User, queue: Queue) -> Wish:
         queue=queue,
         job_id=JOBS[verb],
         seen=detail.seen,
-        confirmed=ACTS[verb].decide(case_of(detail, now, declared=declared_type(detail.job.call))).code,
+        confirmed=ACTS[verb]
+        .decide(case_of(detail, now, declared=declared_type(detail.job.call), standing=Standing()))
+        .code,
         typed=word_to_type(detail.job.call),
         now=now,
     )

@@ -1,0 +1,105 @@
+"""What may be said in a review, and what a person has to bring forward for it (protocol, 2.1)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from enum import StrEnum
+
+from jobs.domain.decisions import Action, Case, Decision, decide_retry
+from jobs.domain.findings import Finding
+from jobs.domain.housekeeping import decide_enqueue
+from jobs.domain.idempotency import Idempotency, Promise
+from jobs.domain.standing import Standing
+
+
+class Verdict(StrEnum):
+    """What a review can end in, or be put off by."""
+
+    HAPPENED = "happened"
+    DID_NOT_HAPPEN = "did_not_happen"
+    ABANDON = "abandon"
+    SNOOZE = "snooze"
+
+
+@dataclass(frozen=True)
+class Piece:
+    """One thing that a verdict wants to know: the name it is sent and kept under, and what is said when it is missing.
+
+    `is_tick`: a statement to agree to, not a text. `of`: one of the pieces of this name is enough.
+    """
+
+    name: str
+    missing: str
+    is_tick: bool = False
+    of: str = ""
+
+
+EVIDENCE: Mapping[Verdict, Sequence[Piece]] = {
+    Verdict.HAPPENED: (
+        Piece("where", "Say where you looked: the system, and the page or the query."),
+        Piece("observed_at", "Say when it took effect, as that system shows it."),
+        Piece("external_id", "Give its id there, or a link, or a quotation.", of="proof"),
+        Piece("link", "", of="proof"),
+        Piece("quote", "", of="proof"),
+        Piece("matches", "Compare amount, recipient or whatever identifies it, and say that they match.", is_tick=True),
+    ),
+    Verdict.DID_NOT_HAPPEN: (
+        Piece("where", "Say where you looked: the system, and the page or the query."),
+        Piece("searched_for", "Say what you searched for: the ids, amounts or names."),
+        Piece("window", "Say which time you searched, from when until when."),
+        Piece("found_nothing", "Say that the search gave no result at all.", is_tick=True),
+    ),
+    Verdict.ABANDON: (
+        Piece("reason", "Say why it is given up without knowing."),
+        Piece("told", "Say who was told that it may have happened."),
+    ),
+    Verdict.SNOOZE: (
+        Piece("until", "Say when somebody will look again."),
+        Piece("owner", "Say who will look again."),
+    ),
+}
+"""What each verdict wants, in the order in which it is asked."""
+
+LONGEST = 2000
+"""Characters of one piece that are kept."""
+
+
+def missing(verdict: Verdict, given: Mapping[str, str]) -> dict[str, str]:
+    """What is still wanted: by the piece's name the sentence that asks for it. Empty when nothing is."""
+    wanted: dict[str, str] = {}
+    for piece in EVIDENCE[verdict]:
+        group = [one.name for one in EVIDENCE[verdict] if piece.of and one.of == piece.of] or [piece.name]
+        if piece.missing and not any(given.get(name, "").strip() for name in group):
+            wanted[piece.name] = piece.missing
+    return wanted
+
+
+def decide_verdict(verdict: Verdict, case: Case) -> Decision:
+    """Whether this may be said of the job now. Only *it did not happen* leads to a run, and must wait for it."""
+    if verdict is Verdict.DID_NOT_HAPPEN:
+        return _decide_retry_after_all(case)
+    return Decision(Action.RECORD, verdict.value, _RECORDS[verdict])
+
+
+def _decide_retry_after_all(case: Case) -> Decision:
+    """Nothing happened, so running it again does no harm, as if it were repeatable; all else stands in the way as ever.
+
+    Above all the old run: while it may act, a search that found nothing proves nothing (protocol, 1.6).
+    """
+    if case.judgement.finding is Finding.GONE:
+        return Decision(
+            Action.RECORD, "nothing_left", "Its data is gone from Redis: it is put on record, nothing runs."
+        )
+    freed = replace(case, promise=Promise(Idempotency.REPEATABLE), standing=Standing())
+    decision = (decide_enqueue if case.judgement.finding is Finding.LOST else decide_retry)(freed)
+    if not decision.allows_act:
+        return decision
+    return replace(decision, code="said_not_happened", sentence="It runs again, since nothing happened.", asks=False)
+
+
+_RECORDS = {
+    Verdict.HAPPENED: "It counts as done from then on: the job stays where it is, and is not run again.",
+    Verdict.ABANDON: "It is closed without an answer, stays filed as “may have happened”, and is not run again.",
+    Verdict.SNOOZE: "The review stays open, and is put off until then.",
+}

@@ -1,0 +1,20 @@
+"""The end of an act: its entry is closed, and what follows from it for the other records, all or nothing."""
+
+from __future__ import annotations
+
+from datetime import datetime
+
+from django.db import transaction
+
+from jobs.ledger import audit, failures, reviews
+from jobs.models import AuditEntry
+
+
+def close_entry(entry: AuditEntry, *, status: str, outcome: str, now: datetime) -> bool:
+    """Say once what became of an act. Returns False when somebody else has closed the entry before."""
+    with transaction.atomic():
+        if not audit.close_once(entry, status=status, outcome=outcome, now=now):
+            return False
+        failures.note_act(entry, now)
+        reviews.conclude_retry(entry, now)
+        return True
