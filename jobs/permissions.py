@@ -19,7 +19,7 @@ from django.utils.translation import gettext_lazy
 from guardian.core import ObjectPermissionChecker
 from guardian.shortcuts import get_objects_for_user
 
-from jobs.models import Queue
+from jobs.models import Queue, Review
 
 Person: TypeAlias = AbstractUser | AnonymousUser
 
@@ -72,6 +72,10 @@ RIGHT_FOR = {
 """The right that each act on a job needs, by the act's verb."""
 
 
+class ReviewNotVisible(Http404):
+    """The review does not exist for this person; whether it exists at all is not said."""
+
+
 class QueueNotVisible(Http404):
     """The queue does not exist for this person; whether it exists at all is not said."""
 
@@ -112,6 +116,17 @@ def find_queue(user: Person, connection: str, name: str) -> Queue:
     if Permission.VIEW_QUEUE not in permissions_on(user, queue):
         raise QueueNotVisible
     return queue
+
+
+def find_review(user: Person, review_id: int) -> tuple[Review, Queue]:
+    """The review with its operation, and its queue, if this person may see it. Raises ReviewNotVisible."""
+    review = Review.objects.select_related("operation").filter(pk=review_id).first()
+    if review is None:
+        raise ReviewNotVisible
+    try:
+        return review, find_queue(user, review.operation.connection, review.operation.queue)
+    except QueueNotVisible:
+        raise ReviewNotVisible from None
 
 
 def require(user: Person, permission: Permission, queue: Queue) -> None:

@@ -123,7 +123,7 @@ def _require_right(act: Act, wish: Wish) -> None:
 
 
 def _read(act: Act, wish: Wish) -> JobDetail:
-    with _silence_on_record(act, wish):
+    with silence_on_record(act, wish):
         detail = read_job(wish.queue.connection, wish.queue.name, wish.job_id, now=wish.now)
     if detail is None:
         ledger.record_refusal(**_about(act, wish), decision_code="gone", outcome="Not done: there is no such job.")
@@ -148,9 +148,19 @@ def _send_to_review(act: Act, wish: Wish, detail: JobDetail, case: Case, decisio
 
 
 def _attempt(act: Act, wish: Wish, detail: JobDetail, decision: Decision) -> Outcome:
-    with _silence_on_record(act, wish, detail):
-        deadline = commands.server_time(wish.queue.connection) + DEADLINE
+    with silence_on_record(act, wish, detail):
+        deadline = deadline_of(wish)
     entry = ledger.open_entry(**_about(act, wish, detail), decision_code=decision.code, deadline_at=deadline)
+    return perform(act, wish, detail, entry, deadline)
+
+
+def deadline_of(wish: Wish) -> datetime:
+    """Until when the act's script may act, by the store's clock. Raises BrokerUnavailable."""
+    return commands.server_time(wish.queue.connection) + DEADLINE
+
+
+def perform(act: Act, wish: Wish, detail: JobDetail, entry: AuditEntry, deadline: datetime) -> Outcome:
+    """Run the act's script for an intent that is on record and committed, and close the record with what happened."""
     target = Target(
         connection=wish.queue.connection,
         queue=wish.queue.name,
@@ -182,7 +192,7 @@ def _ending(act: Act, wish: Wish, entry: AuditEntry, answer: str) -> tuple[Audit
 
 
 @contextmanager
-def _silence_on_record(act: Act, wish: Wish, detail: JobDetail | None = None) -> Iterator[None]:
+def silence_on_record(act: Act, wish: Wish, detail: JobDetail | None = None) -> Iterator[None]:
     """A store that gives no answer before anything was attempted: nothing was done, and that is recorded too."""
     try:
         yield
@@ -192,6 +202,7 @@ def _silence_on_record(act: Act, wish: Wish, detail: JobDetail | None = None) ->
 
 
 def _about(act: Act, wish: Wish, detail: JobDetail | None = None) -> dict[str, Any]:
+    """The fields of an audit entry that are known of an act before it is decided."""
     path = function_path(detail.job.call) if detail else None
     return {
         "actor": wish.actor,

@@ -11,6 +11,7 @@ from jobs.domain.findings import Finding
 from jobs.domain.housekeeping import decide_enqueue
 from jobs.domain.idempotency import Idempotency, Promise
 from jobs.domain.standing import Standing
+from jobs.domain.times import moment
 
 
 class Verdict(StrEnum):
@@ -80,6 +81,15 @@ def decide_verdict(verdict: Verdict, case: Case) -> Decision:
     if verdict is Verdict.DID_NOT_HAPPEN:
         return _decide_retry_after_all(case)
     return Decision(Action.RECORD, verdict.value, _RECORDS[verdict])
+
+
+def liveness_sentence(case: Case) -> str:
+    """Whether the old run may still act, as it is shown beside a verdict and kept with it."""
+    if case.judgement.is_dead:
+        return "The old run is proved dead: it can no longer act."
+    if case.judgement.dead_after is None:
+        return "The old run may still act: it has no time limit, and nothing proves that it ended."
+    return f"The old run may still act, at the latest until {moment(case.judgement.dead_after, case.zone)}."
 
 
 def _decide_retry_after_all(case: Case) -> Decision:

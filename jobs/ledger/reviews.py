@@ -221,7 +221,7 @@ def resolutions_of(review: Review) -> QuerySet[Resolution]:
     return review.resolutions.select_related("audit_entry").order_by("created_at", "id")
 
 
-def about(review: Review) -> dict[str, str]:
+def about(review: Review) -> dict[str, Any]:
     """The fields of an audit entry that say which job a review is about."""
     operation = review.operation
     return {
