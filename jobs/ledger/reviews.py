@@ -241,7 +241,7 @@ def _operation(question: Question, now: datetime) -> Operation:
         queue=question.queue,
         job_id=question.job_id,
         defaults={
-            "operation_id": plain_operation_id(question.connection, question.job_id),
+            "operation_id": _free_operation_id(question),
             "job_type": question.job_type,
             "job_created_at": question.job_created_at,
             "status": Operation.Status.UNKNOWN,
@@ -253,6 +253,13 @@ def _operation(question: Question, now: datetime) -> Operation:
         operation.job_created_at, operation.job_type = question.job_created_at, question.job_type
         operation.save(update_fields=["job_created_at", "job_type"])
     return operation
+
+
+def _free_operation_id(question: Question) -> str:
+    """An id may be used again in another queue, whose readers are others: that is another operation."""
+    usual = plain_operation_id(question.connection, question.job_id)
+    is_taken = Operation.objects.filter(operation_id=usual).exclude(queue=question.queue).exists()
+    return f"{usual}@{question.queue}"[:600] if is_taken else usual
 
 
 def _create(operation: Operation, question: Question, now: datetime, opened_by: User | None) -> Review:
