@@ -191,7 +191,7 @@ def settle_review(review: Review, statement: Statement, *, now: datetime) -> Res
                 **about(review),
             )
         resolution = _record(review, statement, entry, now)
-        _follow(review, statement.verdict, statement.snoozed_until, now)
+        _follow(review, resolution, now)
         return resolution
 
 
@@ -213,7 +213,7 @@ def conclude_retry(entry: AuditEntry, now: datetime) -> None:
     """Close the review whose verdict this act has carried out; call it in the transaction that closes the entry."""
     resolution = Resolution.objects.filter(audit_entry=entry).select_related("review__operation").first()
     if resolution is not None and entry.status == AuditEntry.Status.DONE:
-        _follow(resolution.review, Verdict(resolution.verdict), None, now)
+        _follow(resolution.review, resolution, now)
 
 
 def resolutions_of(review: Review) -> QuerySet[Resolution]:
@@ -306,26 +306,33 @@ def _record(review: Review, statement: Statement, entry: AuditEntry | None, now:
     )
 
 
-def _follow(review: Review, verdict: Verdict, snoozed_until: datetime | None, now: datetime) -> None:
+def _follow(review: Review, resolution: Resolution, now: datetime) -> None:
     """What a verdict means for the review, its operation and the index of failures."""
     free = {"claimed_by": None, "claimed_by_name": "", "claimed_until": None}
-    if verdict is Verdict.SNOOZE:
-        Review.objects.filter(pk=review.pk, closed_at=None).update(snoozed_until=snoozed_until, **free)
+    still_open = Review.objects.filter(pk=review.pk, closed_at=None)
+    if resolution.verdict == Verdict.SNOOZE:
+        still_open.update(snoozed_until=resolution.snoozed_until, **free)
         return
-    if not Review.objects.filter(pk=review.pk, closed_at=None).update(closed_at=now, verdict=verdict.value, **free):
+    if not still_open.update(closed_at=now, verdict=resolution.verdict, **free):
         return
-    _set_status(review.operation, *_AFTERWARDS[verdict], now)
-    if verdict is not Verdict.DID_NOT_HAPPEN:
-        operation = review.operation
-        note_verdict(operation.connection, operation.queue, operation.job_id, verdict.value)
+    operation = review.operation
+    is_to_run = resolution.audit_entry is not None and resolution.audit_entry.verb in _RUNNING_VERBS
+    _set_status(operation, *(_RUNS_AGAIN if is_to_run else _AFTERWARDS[Verdict(resolution.verdict)]), now)
+    note_verdict(operation.connection, operation.queue, operation.job_id, resolution.verdict)
 
 
+_RUNNING_VERBS = ("retry_job", "enqueue_job")
+_RUNS_AGAIN = (Operation.Status.QUEUED, "said_not_happened", "It did not take effect, and runs again.")
 _AFTERWARDS = {
     Verdict.HAPPENED: (Operation.Status.COMPLETED, "said_happened", "It took effect."),
-    Verdict.DID_NOT_HAPPEN: (Operation.Status.QUEUED, "said_not_happened", "It did not take effect, and runs again."),
+    Verdict.DID_NOT_HAPPEN: (
+        Operation.Status.CANCELLED,
+        "said_not_happened",
+        "It did not take effect, and nothing was left to run again.",
+    ),
     Verdict.ABANDON: (Operation.Status.FAILED, "abandoned_possible_effect", "Given up; it may have taken effect."),
 }
-"""The operation's status once its review is closed (protocol, 2.1)."""
+"""The operation's status once its review is closed without an act (protocol, 2.1)."""
 
 
 def _set_status(operation: Operation, status: str, code: str, text: str, now: datetime) -> None:
