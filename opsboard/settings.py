@@ -15,6 +15,7 @@ from opsboard.access import LOOPBACK_NAMES
 from opsboard.connections import is_demo, read_connections, rq_queues
 from opsboard.env import env_bool, env_choice, env_int, env_list, env_str, env_time_zone, env_url
 from opsboard.instance import instance_id, read_secret_key
+from opsboard.links import read_links
 from opsboard.logs import configure_structlog, logging_config
 
 BASE_DIR = Path(__file__).resolve().parent.parent
@@ -45,6 +46,12 @@ OPSBOARD_DEMO = is_demo(os.environ)
 # For django-rq's worker command only; nothing else here reads it.
 RQ_QUEUES = rq_queues(OPSBOARD_CONNECTIONS, env_list("OPSBOARD_WORKER_QUEUES", ["default", "high", "low"]))
 RQ_SHOW_ADMIN_LINK = False
+
+# What is on record -------------------------------------------------------------------------------------------------
+
+OPSBOARD_RETENTION_DAYS = env_int("OPSBOARD_RETENTION_DAYS", 90, least=1, most=3650)
+OPSBOARD_REVIEW_AGE_LIMIT_HOURS = env_int("OPSBOARD_REVIEW_AGE_LIMIT_HOURS", 24, least=1, most=24 * 365)
+OPSBOARD_LINKS = read_links(os.environ)
 
 # Parts ------------------------------------------------------------------------------------------------------------
 

@@ -84,6 +84,8 @@ def test_a_database_address_that_cannot_be_read_is_not_repeated(ask, url):
         ("OPSBOARD_DEBUG", "2"),
         ("PORT", "0"),
         ("REDIS_URL", "localhost:6379"),
+        ("OPSBOARD_RETENTION_DAYS", "0"),
+        ("OPSBOARD_REVIEW_AGE_LIMIT_HOURS", "2.5"),
     ],
 )
 def test_a_bad_value_ends_the_start_with_a_sentence_that_names_the_variable(ask, name, value):
@@ -99,9 +101,13 @@ def test_without_any_variable_everything_has_its_safe_default(ask):
         "USE_TZ",
         "ALLOWED_HOSTS",
         "OPSBOARD_CONNECTIONS",
+        "OPSBOARD_RETENTION_DAYS",
+        "OPSBOARD_REVIEW_AGE_LIMIT_HOURS",
+        "OPSBOARD_LINKS",
     )
     expression = f"[getattr(settings, name) for name in {names}]"
-    assert ask(expression) == [False, False, False, "UTC", True, ["localhost", "127.0.0.1", "[::1]"], {}]
+    local = ["localhost", "127.0.0.1", "[::1]"]
+    assert ask(expression) == [False, False, False, "UTC", True, local, {}, 90, 24, []]
 
 
 def test_no_admin_site_and_no_page_of_django_rq_is_there(ask):
