@@ -15,6 +15,7 @@ def close_entry(entry: AuditEntry, *, status: str, outcome: str, now: datetime) 
     with transaction.atomic():
         if not audit.close_once(entry, status=status, outcome=outcome, now=now):
             return False
-        failures.note_act(entry, now)
-        reviews.conclude_retry(entry, now)
+        if status == AuditEntry.Status.DONE:
+            failures.note_act(entry)
+            reviews.conclude_retry(entry, now)
         return True

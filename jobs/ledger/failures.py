@@ -2,10 +2,46 @@
 
 from __future__ import annotations
 
-from datetime import datetime
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from datetime import datetime, timedelta
 from hashlib import sha256
+from typing import NamedTuple
 
-from jobs.models import AuditEntry, FailedJob
+from django.db import models, transaction
+from django.db.models import CharField, Exists, OuterRef, TextField
+
+from jobs.models import AuditEntry, FailedJob, ObservedAttempt, Review
+
+OPEN_PLACES = frozenset({FailedJob.Place.FAILED, FailedJob.Place.GONE})
+"""Where a failure without a verdict still wants somebody to look after it."""
+_AFTER_ACT = {
+    "retry_job": FailedJob.Place.MOVED,
+    "enqueue_job": FailedJob.Place.MOVED,
+    "delete_job": FailedJob.Place.DELETED,
+    # An id without data that somebody has struck off: it is gone because of that, and the audit says who did it.
+    "remove_entry": FailedJob.Place.DELETED,
+}
+"""Where a failed job is after an act that was carried out, by the act's verb."""
+_DELETING = [verb for verb, place in _AFTER_ACT.items() if place == FailedJob.Place.DELETED]
+_CLOCKS_APART = timedelta(minutes=1)
+_NEVER_CHANGED = {"id", "digest", "connection", "queue", "job_id"}
+_WHERE_IT_STOOD = ("digest", "connection", "queue", "job_id", "score", "noticed_at")
+_CHANGED = [field.name for field in FailedJob._meta.concrete_fields if field.name not in _NEVER_CHANGED]
+
+
+class Reading(NamedTuple):
+    """One failure as it was read: its row and its attempts, neither of them saved."""
+
+    row: FailedJob
+    attempts: Sequence[ObservedAttempt]
+
+
+class Known(NamedTuple):
+    """What the index says of a job that may have failed again."""
+
+    score: str
+    place: str
+    seen: str
 
 
 def digest_of(connection: str, queue: str, job_id: bytes | str) -> str:
@@ -19,13 +55,131 @@ def failed_job(connection: str, queue: str, job_id: str) -> FailedJob | None:
     return FailedJob.objects.filter(digest=digest_of(connection, queue, job_id)).first()
 
 
-def note_act(entry: AuditEntry, now: datetime) -> None:
-    """What an act that was carried out means for the index; call it in the transaction that closes the act's entry."""
+def known_failures(digests: Collection[str]) -> dict[str, Known]:
+    """What the index has of these, by digest; one query, so ask for some hundreds at a time."""
+    rows = FailedJob.objects.filter(digest__in=digests).values_list("digest", "score", "place", "seen")
+    return {digest: Known(*known) for digest, *known in rows}
+
+
+def results_on_record(digests: Collection[str]) -> frozenset[tuple[str, str]]:
+    """(digest, result id) of every attempt that is stored of these."""
+    stored = ObservedAttempt.objects.filter(failed_job__digest__in=digests)
+    return frozenset(stored.values_list("failed_job__digest", "result_id"))
+
+
+def note_failures(readings: Iterable[Reading]) -> None:
+    """Write down what was read, each failure once, however often and by however many it is written.
+
+    A job that failed again is open again: what was said of an earlier run is not said of this one.
+    """
+    # The later reading of one job counts; and one order for all, so that two writers never wait for each other.
+    latest = {reading.row.digest: reading for reading in readings}
+    ordered = [latest[digest] for digest in sorted(latest)]
+    with transaction.atomic():
+        locked = FailedJob.objects.filter(digest__in=latest).order_by("digest").select_for_update()
+        before = {row.digest: row for row in locked}
+        for reading in ordered:
+            _carry_over(before.get(reading.row.digest), _fitted(reading.row))
+        FailedJob.objects.bulk_create(
+            [reading.row for reading in ordered],
+            update_conflicts=True,
+            unique_fields=["digest"],
+            update_fields=_CHANGED,
+        )
+        _add_attempts(ordered)
+
+
+def _carry_over(before: FailedJob | None, row: FailedJob) -> None:
+    """What stays true of a job that was in the index before."""
+    if before and before.seen == row.seen:
+        row.failed_at, row.noticed_at = before.failed_at, before.noticed_at
+    if before and _is_same_run(before, row):
+        row.verdict = before.verdict
+    row.is_open = row.place in OPEN_PLACES and not row.verdict
+
+
+def _is_same_run(before: FailedJob, row: FailedJob) -> bool:
+    """By when it began, as JobDetail.run names runs; where nothing says when, by the result."""
+    began, had_begun = row.started_at or row.enqueued_at, before.started_at or before.enqueued_at
+    return began == had_begun if began or had_begun else row.seen == before.seen
+
+
+def _add_attempts(readings: Sequence[Reading]) -> None:
+    rows = FailedJob.objects.filter(digest__in=[reading.row.digest for reading in readings])
+    ids = dict(rows.values_list("digest", "pk"))
+    attempts = []
+    for row, found in readings:
+        for attempt in found:
+            attempt.failed_job_id = ids[row.digest]
+            attempts.append(_fitted(attempt))
+    ObservedAttempt.objects.bulk_create(attempts, ignore_conflicts=True)
+
+
+def _fitted(row: models.Model) -> models.Model:
+    """Texts as their columns take them: names out of Redis may be longer, or hold a NUL, which PostgreSQL refuses."""
+    for field in row._meta.concrete_fields:
+        text = getattr(row, field.attname)
+        if isinstance(field, CharField | TextField) and isinstance(text, str):
+            setattr(row, field.attname, text.replace("\0", "\N{REPLACEMENT CHARACTER}")[: field.max_length])
+    return row
+
+
+def standing_rows(connection: str, *, after: int, limit: int) -> list[FailedJob]:
+    """The rows of jobs that stood in a failed registry when they were last looked at, by id, from `after` on."""
+    rows = FailedJob.objects.filter(connection=connection, place=FailedJob.Place.FAILED, pk__gt=after)
+    return list(rows.order_by("pk").only(*_WHERE_IT_STOOD)[:limit])
+
+
+def odd_rows(connection: str, queue: str) -> list[FailedJob]:
+    """Those of them, of one queue, that no address can name."""
+    rows = FailedJob.objects.filter(connection=connection, place=FailedJob.Place.FAILED, queue=queue, can_open=False)
+    return list(rows.only(*_WHERE_IT_STOOD))
+
+
+def note_departures(rows: Sequence[FailedJob], place: str, now: datetime) -> int:
+    """Say that these were seen to stand in the failed registry no more, and where they are instead.
+
+    Only of rows that still are as they were read: one that failed again meanwhile is left. Returns how many changed.
+    """
+    scores = {row.pk: row.score for row in rows}
+    with transaction.atomic():
+        standing = FailedJob.objects.filter(pk__in=scores, place=FailedJob.Place.FAILED).order_by("digest")
+        left = [pk for pk, score in standing.select_for_update().values_list("pk", "score") if score == scores[pk]]
+        return FailedJob.objects.filter(pk__in=left).update(**_left(place, now))
+
+
+def deleted_here(rows: Sequence[FailedJob]) -> frozenset[int]:
+    """Which of these (by pk, all of one connection) somebody deleted, or struck off, since they were noticed."""
+    acts = AuditEntry.objects.filter(
+        connection__in={row.connection for row in rows},
+        queue__in={row.queue for row in rows},
+        subject__in={row.job_id for row in rows},
+        verb__in=_DELETING,
+        status=AuditEntry.Status.DONE,
+    )
+    last: dict[tuple[str, str], datetime] = {}
+    for queue, subject, closed_at in acts.order_by("closed_at").values_list("queue", "subject", "closed_at"):
+        if closed_at:
+            last[queue, subject] = closed_at
+    return frozenset(
+        row.pk
+        for row in rows
+        if (closed_at := last.get((row.queue, row.job_id))) and closed_at > row.noticed_at - _CLOCKS_APART
+    )
+
+
+def note_act(entry: AuditEntry) -> None:
+    """Take the job of an act that was carried out from among the failed ones at once, as far as it is the one acted on.
+
+    Called in the transaction that closes the entry. What is not seen so, the observer sees when it next looks.
+    """
     place = _AFTER_ACT.get(entry.verb)
-    if place is None or entry.status != AuditEntry.Status.DONE:
+    if place is None:
         return
-    digest = digest_of(entry.connection, entry.queue, entry.subject)
-    FailedJob.objects.filter(digest=digest).update(place=place, is_open=False, left_at=now)
+    rows = FailedJob.objects.filter(digest=digest_of(entry.connection, entry.queue, entry.subject))
+    rows.filter(noticed_at__lte=entry.deadline_at or entry.created_at, seen=entry.seen).update(
+        **_left(place, entry.closed_at or entry.created_at)
+    )
 
 
 def note_verdict(connection: str, queue: str, job_id: str, verdict: str) -> None:
@@ -33,10 +187,24 @@ def note_verdict(connection: str, queue: str, job_id: str, verdict: str) -> None
     FailedJob.objects.filter(digest=digest_of(connection, queue, job_id)).update(verdict=verdict, is_open=False)
 
 
-_AFTER_ACT = {
-    "retry_job": FailedJob.Place.MOVED,
-    "enqueue_job": FailedJob.Place.MOVED,
-    "delete_job": FailedJob.Place.DELETED,
-    "remove_entry": FailedJob.Place.GONE,
-}
-"""Where an act leaves a failed job, by the act's verb."""
+def forget_departed(before: datetime, *, limit: int) -> int:
+    """Delete rows, with their attempts, that left the failed registry before that, but none that was under review.
+
+    At most `limit`; returns how many. Raises nothing when there are none.
+    """
+    reviewed = Review.objects.filter(
+        operation__connection=OuterRef("connection"),
+        operation__queue=OuterRef("queue"),
+        operation__job_id=OuterRef("job_id"),
+    )
+    old = FailedJob.objects.filter(~Exists(reviewed), left_at__lt=before).exclude(place=FailedJob.Place.FAILED)
+    with transaction.atomic():
+        ids = list(old.order_by("left_at").values_list("pk", flat=True)[:limit])
+        ObservedAttempt.objects.filter(failed_job__in=ids).delete()
+        deleted, _by_model = FailedJob.objects.filter(pk__in=ids).delete()
+    return deleted
+
+
+def _left(place: str, now: datetime) -> Mapping[str, object]:
+    # Without a verdict a job that is gone wants somebody as much as when it was there, so nothing changes then.
+    return {"place": place, "left_at": now} | ({} if place in OPEN_PLACES else {"is_open": False})

@@ -212,7 +212,7 @@ def intend_retry(review: Review, statement: Statement, *, now: datetime, **detai
 def conclude_retry(entry: AuditEntry, now: datetime) -> None:
     """Close the review whose verdict this act has carried out; call it in the transaction that closes the entry."""
     resolution = Resolution.objects.filter(audit_entry=entry).select_related("review__operation").first()
-    if resolution is not None and entry.status == AuditEntry.Status.DONE:
+    if resolution is not None:
         _follow(resolution.review, resolution, now)
 
 
