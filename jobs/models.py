@@ -168,7 +168,7 @@ class FailedJob(models.Model):
     note = models.CharField(max_length=200, blank=True)
     """What is odd about it, as a list says it; '' for most."""
     ids = models.JSONField(default=list, blank=True)
-    """[[name, value, kind], …]: the arguments that were ids when it was read. Shown as far as they still are."""
+    """The arguments that were ids when it was read (domain.arguments.recorded_ids), shown as far as they still are."""
     hidden_arguments = models.PositiveIntegerField(default=0)
     seen = models.CharField(max_length=128, blank=True)
     """The token of its newest failure (records.seen_token), which an act on it must bring back."""

@@ -17,6 +17,9 @@ LIST_FIELDS = (
 )
 """What a list row needs. `data` holds the function's path, which stands nowhere else."""
 
+STATE_FIELDS = LIST_FIELDS[:-1]
+"""The same without the call, for a job of which all but its present state is known."""
+
 DETAIL_FIELDS = [*LIST_FIELDS, "dependency_id", "dependency_ids", "group_id", "rate_limit_key"]
 """`description`, `meta`, `result`, callbacks and webhooks are never read: they may hold arguments and secrets."""
 
@@ -59,7 +62,7 @@ def job_hash(job_id: str, names: Sequence[str], answer: Any, *, payload_bytes: i
         dependency_ids=fields.id_list(raw.get("dependency_ids")) or ((single,) if single else ()),
         group_id=fields.optional_text(raw.get("group_id")),
         is_rate_limited=raw.get("rate_limit_key") is not None,
-        call=read_call(raw["data"], max_bytes=payload_bytes),
+        call=read_call(raw.get("data"), max_bytes=payload_bytes),
     )
 
 

@@ -14,7 +14,7 @@ from jobs.broker import connections, fields
 from jobs.broker.connections import value
 from jobs.broker.cursors import Cursor
 from jobs.broker.guarded import ReadOnlyRedis
-from jobs.broker.hashes import LIST_FIELDS, LIST_PAYLOAD_BYTES, LIST_TEXT_BYTES, job_hash, result
+from jobs.broker.hashes import LIST_FIELDS, LIST_PAYLOAD_BYTES, LIST_TEXT_BYTES, STATE_FIELDS, job_hash, result
 from jobs.broker.keys import Keys
 from jobs.broker.listing import Discovery, Entry, Place, read_listing
 from jobs.broker.records import JobHash, ListedJob, Result
@@ -89,6 +89,16 @@ def read_queued(connection: str, queue: str, *, start: int = 0) -> tuple[tuple[L
         return _rows(client, keys, entries, jobs, with_errors=False), value(length, 0)
 
 
+def read_states(connection: str, job_ids: Sequence[str]) -> list[JobHash]:
+    """What Redis holds now of these jobs, their calls left out, in the given order: one round trip, or none.
+
+    Raises BrokerUnavailable.
+    """
+    keys = connections.get(connection).keys
+    with connections.reading(connection) as client:
+        return _read_hashes(client, keys, job_ids, STATE_FIELDS)
+
+
 def _places(keys: Keys, state: str, queues: Iterable[str]) -> list[Place]:
     return [Place(queue, keys.registry(state, queue)) for queue in queues]
 
@@ -118,14 +128,16 @@ def _job_id(state: str, member: bytes) -> str:
     return fields.text(member).rpartition(":")[0] if state == "started" else fields.text(member)
 
 
-def _read_hashes(client: ReadOnlyRedis, keys: Keys, job_ids: Sequence[str]) -> list[JobHash]:
+def _read_hashes(
+    client: ReadOnlyRedis, keys: Keys, job_ids: Sequence[str], names: Sequence[str] = LIST_FIELDS
+) -> list[JobHash]:
     """The hashes of these jobs: one round trip, or none."""
     pipeline = client.pipeline()
     for job_id in job_ids:
-        pipeline.hmget(keys.job(job_id), LIST_FIELDS)
+        pipeline.hmget(keys.job(job_id), names)
     answers = connections.fetch(pipeline) if job_ids else []
     return [
-        job_hash(job_id, LIST_FIELDS, answer, payload_bytes=LIST_PAYLOAD_BYTES)
+        job_hash(job_id, names, answer, payload_bytes=LIST_PAYLOAD_BYTES)
         for job_id, answer in zip(job_ids, answers, strict=True)
     ]
 

@@ -65,6 +65,28 @@ def shown_arguments(call: Call, id_parameters: Sequence[str] = ()) -> tuple[Argu
     return tuple(made)
 
 
+def recorded_ids(call: Call, id_parameters: Sequence[str] = ()) -> list[list[Any]]:
+    """The ids among the arguments as the index of failures keeps them, for `still_shown`.
+
+    Each as [name, value, kind, whether it would be an id as well if nothing were declared].
+    """
+    undeclared = shown_arguments(call)
+    return [
+        [one.name, one.value, one.kind, other.value is not None]
+        for one, other in zip(shown_arguments(call, id_parameters), undeclared, strict=True)
+        if one.value is not None
+    ]
+
+
+def still_shown(recorded: Sequence[Sequence[Any]], id_parameters: Sequence[str] = ()) -> tuple[Argument, ...]:
+    """What was recorded as ids (`recorded_ids`), as far as these are ids by today's declaration."""
+    return tuple(
+        Argument(name, value, kind, "")
+        for name, value, kind, *by_default in recorded
+        if (name in id_parameters if id_parameters else any(by_default))
+    )
+
+
 def hidden_values(call: Call, id_parameters: Sequence[str] = ()) -> HiddenValues:
     """Every value of ``call`` that is not shown, as text, in the spellings in which it may turn up elsewhere.
 

@@ -69,6 +69,9 @@ STATE_WORDS: dict[str, StateWord] = {
     "started": _made(_("running"), Look.RUNNING),
     "rate_limited": _made(_("rate limited"), Look.WAITING),
     "ready_to_enqueue": _made(_("ready to queue"), Look.WAITING),
+    # Places of a failure in the index, where they are not findings by the same name
+    "moved": _made(_("no longer failed"), Look.WAITING),
+    "deleted": _made(_("deleted"), Look.SKIPPED),
     # Kinds of recorded results
     "successful": _made(_("finished"), Look.DONE),
     "retried": _made(_("failed, then retried"), Look.RETRYING),
@@ -98,7 +101,8 @@ STATE_WORDS: dict[str, StateWord] = {
     "intended": _made(_("not known yet"), Look.REVIEW),
     "unsettled": _made(_("never known"), Look.REVIEW),
 }
-"""Keys: `Finding`, RQ's statuses, `ResultKind`, worker states, warning levels, `Idempotency`, `AuditEntry.Status`."""
+"""Keys: `Finding`, RQ's statuses, `ResultKind`, worker states, warning levels, `Idempotency`, `AuditEntry.Status`,
+`FailedJob.Place`."""
 
 VERB_WORDS = {
     "retry_job": _("retry"),

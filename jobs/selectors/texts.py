@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from jobs.broker.records import Result
-from jobs.domain.arguments import Argument, can_be_masked, hidden_values, shown_arguments
+from jobs.domain.arguments import Argument, can_be_masked, hidden_values, recorded_ids, shown_arguments
 from jobs.domain.calls import Call, Unreadable
 from jobs.domain.excerpts import Excerpt
 from jobs.domain.redaction import safe_text
@@ -52,6 +53,13 @@ def arguments_of(call: Call | Unreadable, job_type: JobType | None) -> tuple[Arg
     if isinstance(call, Unreadable) or not call.complete:
         return ()
     return shown_arguments(call, declared_ids(job_type))
+
+
+def recorded_ids_of(call: Call | Unreadable, job_type: JobType | None) -> list[list[Any]]:
+    """Those of `arguments_of` that are ids, as the index of failures keeps them."""
+    if isinstance(call, Unreadable) or not call.complete:
+        return []
+    return recorded_ids(call, declared_ids(job_type))
 
 
 def declared_ids(job_type: JobType | None) -> Sequence[str]:
