@@ -5,7 +5,22 @@ from __future__ import annotations
 from django.urls import path, register_converter
 
 from jobs.domain.words import ACT_SLUGS
-from jobs.views import access, acts, audit, health, job, job_types, lists, lookup, overview, session, ticked, workers
+from jobs.views import (
+    access,
+    acts,
+    audit,
+    health,
+    job,
+    job_types,
+    lists,
+    lookup,
+    operations,
+    overview,
+    reviews,
+    session,
+    ticked,
+    workers,
+)
 from jobs.views.converters import NameConverter
 
 app_name = "jobs"
@@ -20,6 +35,11 @@ urlpatterns = [
     path("healthz", health.healthz, name="healthz"),
     path("", overview.overview_page, name="overview"),
     path("failed/", lists.failed, name="failed"),
+    path("review/", reviews.reviews, name="reviews"),
+    path("review/<int:review_id>/", reviews.review, name="review"),
+    path("review/<int:review_id>/take/", reviews.take, name="review-take"),
+    path("review/<int:review_id>/give-back/", reviews.give_back, name="review-give-back"),
+    path("operations/<name:operation_id>/", operations.operation, name="operation"),
     path("queues/", overview.queues_page, name="queues"),
     path("queues/<slug:connection>/<name:queue>/<slug:state>/", lists.queue_state, name="queue-state"),
     path(_JOB, job.job, name="job"),
