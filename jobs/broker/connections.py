@@ -1,4 +1,4 @@
-"""The named Redis connections, each with a client that reads and one that acts."""
+"""The named Redis connections, each with a client that reads, one that watches and one that acts."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cache
-from typing import Any
+from typing import Any, Literal, TypeAlias
 from urllib.parse import unquote, urlsplit
 
 from django.conf import settings
@@ -17,8 +17,10 @@ from redis.retry import Retry
 from redis.sentinel import Sentinel
 
 from jobs.broker.errors import BrokerUnavailable, UnknownConnection
-from jobs.broker.guarded import ReadOnlyRedis
+from jobs.broker.guarded import ReadOnlyRedis, WatchingRedis
 from jobs.broker.keys import Keys
+
+Role: TypeAlias = Literal["reading", "watching", "acting"]
 
 CONNECT_SECONDS = 1.0
 READ_SECONDS = 2.0
@@ -59,8 +61,8 @@ def reset() -> None:
     """Forget settings and clients, closing their sockets; for tests and for processes that fork."""
     if _client.cache_info().currsize:
         for name in _configured():
-            for acting in (False, True):
-                _client(name, acting).close()
+            for role in _KINDS:
+                _client(name, role).close()
     _client.cache_clear()
     _configured.cache_clear()
 
@@ -68,8 +70,17 @@ def reset() -> None:
 @contextmanager
 def reading(name: str) -> Iterator[ReadOnlyRedis]:
     """The client that can only read. Raises BrokerUnavailable for whatever keeps Redis from answering."""
-    client = _client(name, acting=False)
+    client = _client(name, "reading")
     assert isinstance(client, ReadOnlyRedis)
+    with _plain_errors(name):
+        yield client
+
+
+@contextmanager
+def watching(name: str) -> Iterator[WatchingRedis]:
+    """The observer's client: it can only read, and may go through whole keys. Raises BrokerUnavailable."""
+    client = _client(name, "watching")
+    assert isinstance(client, WatchingRedis)
     with _plain_errors(name):
         yield client
 
@@ -78,12 +89,12 @@ def reading(name: str) -> Iterator[ReadOnlyRedis]:
 def acting(name: str) -> Iterator[Redis]:
     """The client that acts: nothing is ever sent a second time. Raises BrokerUnavailable."""
     with _plain_errors(name):
-        yield _client(name, acting=True)
+        yield _client(name, "acting")
 
 
 def acting_client(name: str) -> Redis:
     """The client that acts, with redis-py's own errors: for callers to whom a time-out is not the same as a refusal."""
-    return _client(name, acting=True)
+    return _client(name, "acting")
 
 
 def fetch(pipeline: Pipeline) -> list[Any]:
@@ -129,9 +140,12 @@ def _url_of(options: Mapping[str, Any]) -> str:
     return f"{scheme}://{account}{options['HOST']}:{options.get('PORT', 6379)}/{options.get('DB', 0)}"
 
 
+_KINDS: Mapping[Role, type[Redis]] = {"reading": ReadOnlyRedis, "watching": WatchingRedis, "acting": Redis}
+
+
 @cache
-def _client(name: str, acting: bool) -> Redis:
-    connection = get(name)
+def _client(name: str, role: Role) -> Redis:
+    connection, acting = get(name), role == "acting"
     options: dict[str, Any] = {
         "socket_connect_timeout": CONNECT_SECONDS,
         "socket_timeout": READ_SECONDS,
@@ -140,7 +154,7 @@ def _client(name: str, acting: bool) -> Redis:
         # time-out; an act is never sent twice.
         "retry": Retry(NoBackoff(), 0 if acting else 1, supported_errors=(exceptions.ConnectionError,)),
     }
-    kind = Redis if acting else ReadOnlyRedis
+    kind = _KINDS[role]
     url = connection.url if acting else connection.read_url or connection.url
     return _sentinel_client(url, kind, options) if url.startswith("redis+sentinel") else kind.from_url(url, **options)
 

@@ -1,10 +1,11 @@
-"""One job, whole: everything Redis knows of it, in two round trips."""
+"""Jobs, whole: everything Redis knows of one, or of many at once, in two round trips."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from datetime import datetime, timedelta
-from typing import Any
+from typing import Any, NamedTuple, TypeAlias
 
 from jobs.broker import connections, fields
 from jobs.broker.connections import value
@@ -13,6 +14,7 @@ from jobs.broker.hashes import (
     DETAIL_FIELDS,
     DETAIL_PAYLOAD_BYTES,
     DETAIL_TEXT_BYTES,
+    LIST_TEXT_BYTES,
     WORKER_FIELDS,
     job_hash,
     result,
@@ -21,8 +23,6 @@ from jobs.broker.hashes import (
 from jobs.broker.keys import REGISTRIES, Keys
 from jobs.broker.records import Execution, JobDetail, JobHash, Relative
 
-RESULTS_SHOWN = 30
-RELATIVES_SHOWN = 50
 _FOREVER_MILLISECONDS = 100 * 365 * 86_400_000
 """A time-to-live beyond this is none that anybody waits for."""
 _KEPT_LONGER_SECONDS = 60
@@ -32,6 +32,30 @@ That one forgets a run when its job is cancelled; its own list does not.
 """
 QUEUE_LOOKED_AT = 50_000
 """In longer queues the id is not looked for: LPOS would hold Redis too long (design, chapter 4)."""
+_RELATIVE = ("status", "origin")
+_RUN = ("worker_name", "created_at", "last_heartbeat")
+_LIFE = ("birth", "death")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Limits:
+    """How much of a job is read: results and relatives, the bytes of its call and of each error, ids of its queue."""
+
+    results: int = 30
+    relatives: int = 50
+    payload_bytes: int = DETAIL_PAYLOAD_BYTES
+    text_bytes: int = DETAIL_TEXT_BYTES
+    queue_length: int = QUEUE_LOOKED_AT
+
+
+WHOLE = Limits()
+"""What a page about one job shows."""
+MANY = Limits(relatives=0, payload_bytes=1024 * 1024, text_bytes=LIST_TEXT_BYTES, queue_length=1_000)
+"""What is read of each where many are: all that its finding rests on, without those that wait for it."""
+
+_Answers: TypeAlias = dict[str, Any]
+_Asked: TypeAlias = tuple[str, tuple[str, ...]]
+"""A hash's key and the fields of it that are wanted."""
 
 
 def read_job(connection: str, queue: str, job_id: str, *, now: datetime) -> JobDetail | None:
@@ -40,68 +64,155 @@ def read_job(connection: str, queue: str, job_id: str, *, now: datetime) -> JobD
     A job whose hash names another queue is not this queue's; an id that is only listed is (its data is gone).
     Raises BrokerUnavailable.
     """
+    return read_jobs(connection, [(queue, job_id)], now=now, limits=WHOLE)[0]
+
+
+def read_jobs(
+    connection: str, wanted: Sequence[tuple[str, str]], *, now: datetime, limits: Limits = MANY
+) -> list[JobDetail | None]:
+    """The same of each (queue, job id), in that order and in two round trips. Raises BrokerUnavailable.
+
+    All of their results are in memory at once: ask for some dozens at a time.
+    """
+    if not wanted:
+        return []
     keys = connections.get(connection).keys
     with connections.reading(connection) as client:
-        first = _read_first(client, keys, queue, job_id)
-        job = job_hash(job_id, DETAIL_FIELDS, first["hash"], payload_bytes=DETAIL_PAYLOAD_BYTES)
-        if not _belongs(job, queue, first):
-            return None
-        second = _read_second(client, keys, job, first)
-    return _detail(connection, queue, job, first, second, now)
+        firsts, queues = _read_first(client, keys, wanted, limits)
+        jobs = [
+            job_hash(job_id, DETAIL_FIELDS, first["hash"], payload_bytes=limits.payload_bytes)
+            for (_queue, job_id), first in zip(wanted, firsts, strict=True)
+        ]
+        found = [
+            _Found(connection, queue, keys, job, first, queues[queue], limits)
+            for (queue, _id), job, first in zip(wanted, jobs, firsts, strict=True)
+        ]
+        hashes = _read_hashes(client, (asked for one in found if one.is_at_home for asked in one.named()))
+    return [one.detail(hashes, now) if one.is_at_home else None for one in found]
 
 
-def _read_first(client: ReadOnlyRedis, keys: Keys, queue: str, job_id: str) -> dict[str, Any]:
-    names = ["hash", "results", "results_total", "executions", "dependents", "ttl", "results_ttl"]
-    pipeline = client.pipeline()
+def _read_first(
+    client: ReadOnlyRedis, keys: Keys, wanted: Sequence[tuple[str, str]], limits: Limits
+) -> tuple[list[_Answers], dict[str, _Answers]]:
+    """The answers about each job, and those about each queue by its name: asked once, however many jobs it has."""
+    pipeline, queues = client.pipeline(), list(dict.fromkeys(queue for queue, _id in wanted))
+    names = [_ask_job(pipeline, keys, queue, job_id, limits) for queue, job_id in wanted]
+    names += [_ask_queue(pipeline, keys, queue) for queue in queues]
+    answers = iter(connections.fetch(pipeline))
+    asked = [{name: next(answers) for name in each} for each in names]
+    return asked[: len(wanted)], dict(zip(queues, asked[len(wanted) :], strict=True))
+
+
+def _ask_job(pipeline: Any, keys: Keys, queue: str, job_id: str, limits: Limits) -> Sequence[str]:
     pipeline.hmget(keys.job(job_id), DETAIL_FIELDS)
-    pipeline.xrevrange(keys.results(job_id), count=RESULTS_SHOWN)
+    pipeline.xrevrange(keys.results(job_id), count=limits.results)
     pipeline.xlen(keys.results(job_id))
     pipeline.zrange(keys.executions(job_id), 0, 20, withscores=True)
-    pipeline.smembers(keys.dependents(job_id))
     pipeline.pttl(keys.job(job_id))
     pipeline.pttl(keys.results(job_id))
     for state in REGISTRIES:
         pipeline.zscore(keys.registry(state, queue), job_id)
-    pipeline.llen(keys.queue(queue))
-    pipeline.lpos(keys.queue(queue), job_id, count=0, maxlen=QUEUE_LOOKED_AT)
+    pipeline.lpos(keys.queue(queue), job_id, count=0, maxlen=limits.queue_length)
     pipeline.lpos(keys.intermediate(queue), job_id)
+    names = ["hash", "results", "results_total", "executions", "ttl", "results_ttl"]
+    names += [*REGISTRIES, "positions", "intermediate"]
+    if limits.relatives:
+        pipeline.smembers(keys.dependents(job_id))
+        names.append("dependents")
+    return names
+
+
+def _ask_queue(pipeline: Any, keys: Keys, queue: str) -> Sequence[str]:
+    pipeline.llen(keys.queue(queue))
     pipeline.smembers(keys.workers_of(queue))
     pipeline.exists(keys.scheduler_lock(queue))
-    names += [*REGISTRIES, "length", "positions", "intermediate", "workers", "scheduler"]
-    return dict(zip(names, connections.fetch(pipeline), strict=True))
+    return "length", "workers", "scheduler"
 
 
-def _belongs(job: JobHash, queue: str, first: Mapping[str, Any]) -> bool:
-    if job.origin is not None:
-        return job.origin == queue
-    listed = any(value(first[state]) is not None for state in REGISTRIES)
-    return listed or bool(value(first["positions"], [])) or value(first["intermediate"]) is not None
-
-
-def _read_second(client: ReadOnlyRedis, keys: Keys, job: JobHash, first: Mapping[str, Any]) -> dict[str, Any]:
-    """The relatives, the runs going on, the worker: what could only be named after the first answers."""
-    dependents = sorted(fields.text(one) for one in value(first["dependents"], ()))[:RELATIVES_SHOWN]
-    dependencies = list(job.dependency_ids[:RELATIVES_SHOWN])
-    executions = [(fields.text(member), score) for member, score in value(first["executions"], [])]
-    workers = sorted(key for key in map(fields.text, value(first["workers"], ())) if keys.worker_name(key))
+def _read_hashes(client: ReadOnlyRedis, wanted: Iterable[_Asked]) -> Mapping[_Asked, Any]:
+    """What could only be named after the first answers, each asked for once: relatives, runs going on, workers."""
+    asked = list(dict.fromkeys(wanted))
     pipeline = client.pipeline()
-    for relative in [*dependents, *dependencies]:
-        pipeline.hmget(keys.job(relative), ["status", "origin"])
-    for member, _ in executions:
-        pipeline.hmget(keys.execution(job.job_id, member), ["worker_name", "created_at", "last_heartbeat"])
-    for key in workers:
-        pipeline.hmget(key, ["birth", "death"])
-    pipeline.hmget(keys.worker(job.worker_name or ""), WORKER_FIELDS)
-    answers = connections.fetch(pipeline)
-    at = len(dependents) + len(dependencies)
-    relatives = [_relative(name, answer) for name, answer in zip([*dependents, *dependencies], answers, strict=False)]
-    return {
-        "dependents": tuple(relatives[: len(dependents)]),
-        "dependencies": tuple(relatives[len(dependents) :]),
-        "executions": tuple(map(_execution, executions, answers[at : at + len(executions)])),
-        "queue_has_worker": any(_is_alive(answer) for answer in answers[at + len(executions) : -1]),
-        "worker": worker(job.worker_name, answers[-1]) if job.worker_name else None,
-    }
+    for key, names in asked:
+        pipeline.hmget(key, names)
+    return dict(zip(asked, connections.fetch(pipeline), strict=True))
+
+
+class _Found(NamedTuple):
+    """One job while it is read: its hash, the first answers about it, and those about its queue."""
+
+    connection: str
+    queue: str
+    keys: Keys
+    job: JobHash
+    first: _Answers
+    place: _Answers
+    limits: Limits
+
+    @property
+    def is_at_home(self) -> bool:
+        if self.job.origin is not None:
+            return self.job.origin == self.queue
+        listed = any(value(self.first[state]) is not None for state in REGISTRIES)
+        return listed or bool(value(self.first["positions"], [])) or value(self.first["intermediate"]) is not None
+
+    def named(self) -> Iterator[_Asked]:
+        """The hashes that the first answers name."""
+        for relative in (*self._dependents(), *self._dependencies()):
+            yield self._relative_key(relative)
+        for execution_id, _score in self._executions():
+            yield self._run_key(execution_id)
+        for key in self._worker_keys():
+            yield key, _LIFE
+        if self.job.worker_name:
+            yield self._worker_key(self.job.worker_name)
+
+    def detail(self, hashes: Mapping[_Asked, Any], now: datetime) -> JobDetail:
+        """All of it as one record."""
+        first, name, limits = self.first, self.job.worker_name, self.limits
+        entries: Sequence[Any] = value(first["results"], [])
+        too_long = value(self.place["length"], 0) > limits.queue_length
+        return JobDetail(
+            connection=self.connection,
+            queue=self.queue,
+            job=self.job,
+            results=tuple(result(entry_id, entry, text_bytes=limits.text_bytes) for entry_id, entry in entries),
+            results_total=value(first["results_total"], 0),
+            executions=tuple(_execution(one, hashes[self._run_key(one[0])]) for one in self._executions()),
+            scores={state: float(score) for state in REGISTRIES if (score := value(first[state])) is not None},
+            queued_times=None if too_long else len(value(first["positions"], [])),
+            in_intermediate=value(first["intermediate"]) is not None,
+            expires_at=_expiry(first["ttl"], now),
+            results_expire_at=_expiry(first["results_ttl"], now),
+            dependencies=tuple(_relative(one, hashes[self._relative_key(one)]) for one in self._dependencies()),
+            dependents=tuple(_relative(one, hashes[self._relative_key(one)]) for one in self._dependents()),
+            dependents_total=len(value(first.get("dependents"), ())),
+            worker=worker(name, hashes[self._worker_key(name)]) if name else None,
+            queue_has_worker=any(_is_alive(hashes[key, _LIFE]) for key in self._worker_keys()),
+            queue_has_scheduler=bool(value(self.place["scheduler"], 0)),
+        )
+
+    def _dependents(self) -> list[str]:
+        return sorted(fields.text(one) for one in value(self.first.get("dependents"), ()))[: self.limits.relatives]
+
+    def _dependencies(self) -> Sequence[str]:
+        return self.job.dependency_ids[: self.limits.relatives]
+
+    def _executions(self) -> list[tuple[str, float]]:
+        return [(fields.text(member), score) for member, score in value(self.first["executions"], [])]
+
+    def _worker_keys(self) -> list[str]:
+        """Of the queue's workers. Not RQ's names: perhaps keys that our account may not read."""
+        return [key for key in map(fields.text, value(self.place["workers"], ())) if self.keys.worker_name(key)]
+
+    def _relative_key(self, job_id: str) -> _Asked:
+        return self.keys.job(job_id), _RELATIVE
+
+    def _run_key(self, execution_id: str) -> _Asked:
+        return self.keys.execution(self.job.job_id, execution_id), _RUN
+
+    def _worker_key(self, name: str) -> _Asked:
+        return self.keys.worker(name), WORKER_FIELDS
 
 
 def _relative(job_id: str, answer: Any) -> Relative:
@@ -129,29 +240,6 @@ def _execution(member: tuple[str, float], answer: Any) -> Execution:
 def _is_alive(answer: Any) -> bool:
     birth, death = value(answer, [None, None])
     return birth is not None and death is None
-
-
-def _detail(
-    connection: str, queue: str, job: JobHash, first: Mapping[str, Any], second: Mapping[str, Any], now: datetime
-) -> JobDetail:
-    scores = {state: float(score) for state in REGISTRIES if (score := value(first[state])) is not None}
-    too_long = value(first["length"], 0) > QUEUE_LOOKED_AT
-    entries: Sequence[Any] = value(first["results"], [])
-    return JobDetail(
-        connection=connection,
-        queue=queue,
-        job=job,
-        results=tuple(result(entry_id, entry, text_bytes=DETAIL_TEXT_BYTES) for entry_id, entry in entries),
-        results_total=value(first["results_total"], 0),
-        scores=scores,
-        queued_times=None if too_long else len(value(first["positions"], [])),
-        in_intermediate=value(first["intermediate"]) is not None,
-        expires_at=_expiry(first["ttl"], now),
-        results_expire_at=_expiry(first["results_ttl"], now),
-        dependents_total=len(value(first["dependents"], ())),
-        queue_has_scheduler=bool(value(first["scheduler"], 0)),
-        **second,
-    )
 
 
 def _expiry(ttl_milliseconds: Any, now: datetime) -> datetime | None:

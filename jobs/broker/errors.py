@@ -15,6 +15,13 @@ class BrokerUnavailable(Exception):
         self.cause = cause
 
 
+class ScanNotAllowed(BrokerUnavailable):
+    """The account that reads may not go through the lists of failed jobs; the text names the remedy."""
+
+    def __init__(self, connection: str) -> None:
+        super().__init__(connection, "its account for reading lacks +scan and +zscan; see deploy/redis-acl.conf")
+
+
 class UnknownConnection(Exception):
     """No connection of that name is configured; name it in OPSBOARD_REDIS_<NAME>_URL."""
 

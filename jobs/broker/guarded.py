@@ -47,28 +47,49 @@ READ_COMMANDS = frozenset(
 )
 """An allow-list: a command that nobody thought of is refused. KEYS, SCAN, SORT and EVAL are left out on purpose."""
 
+WATCH_COMMANDS = READ_COMMANDS | {"SCAN", "ZSCAN"}
+"""What the observer may send besides: it goes through everything there is, bit by bit, which no page may do."""
 
-def _check(name: object) -> None:
-    if str(name).upper() not in READ_COMMANDS:
+
+def _check(name: object, allowed: frozenset[str]) -> None:
+    if str(name).upper() not in allowed:
         raise WriteOnReadPath(f"{name} is not allowed while reading; act through jobs.broker.commands.")
 
 
 class ReadOnlyPipeline(Pipeline):
     """A pipeline of reads; never a transaction, so that it stays within a read-only account's rights."""
 
+    allowed = READ_COMMANDS
+
     def execute_command(self, *args: Any, **options: Any) -> Any:
-        _check(args[0])
+        _check(args[0], self.allowed)
         return super().execute_command(*args, **options)  # type: ignore[no-untyped-call]  # redis-py says no types
 
 
 class ReadOnlyRedis(Redis):
     """A Redis client that refuses every command outside READ_COMMANDS before it leaves the process."""
 
+    allowed = READ_COMMANDS
+    pipeline_class = ReadOnlyPipeline
+
     def execute_command(self, *args: Any, **options: Any) -> Any:
-        _check(args[0])
+        _check(args[0], self.allowed)
         return super().execute_command(*args, **options)  # type: ignore[no-untyped-call]  # redis-py says no types
 
     def pipeline(self, transaction: bool = False, shard_hint: Any = None) -> ReadOnlyPipeline:
         if transaction:
             raise WriteOnReadPath("MULTI is not allowed while reading.")
-        return ReadOnlyPipeline(self.connection_pool, self.response_callbacks, False, shard_hint)
+        return self.pipeline_class(self.connection_pool, self.response_callbacks, False, shard_hint)
+
+
+class WatchingPipeline(ReadOnlyPipeline):
+    """As ReadOnlyPipeline, for the observer."""
+
+    allowed = WATCH_COMMANDS
+
+
+class WatchingRedis(ReadOnlyRedis):
+    """As ReadOnlyRedis, for the observer: WATCH_COMMANDS."""
+
+    allowed = WATCH_COMMANDS
+    pipeline_class = WatchingPipeline

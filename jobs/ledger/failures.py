@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from datetime import datetime, timedelta
 from hashlib import sha256
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar
 
-from django.db import models, transaction
+from django.db import transaction
 from django.db.models import CharField, Exists, OuterRef, TextField
 
 from jobs.models import AuditEntry, FailedJob, ObservedAttempt, Review
@@ -25,6 +25,7 @@ _AFTER_ACT = {
 _DELETING = [verb for verb, place in _AFTER_ACT.items() if place == FailedJob.Place.DELETED]
 _CLOCKS_APART = timedelta(minutes=1)
 _NEVER_CHANGED = {"id", "digest", "connection", "queue", "job_id"}
+_Row = TypeVar("_Row", FailedJob, ObservedAttempt)
 _WHERE_IT_STOOD = ("digest", "connection", "queue", "job_id", "score", "noticed_at")
 _CHANGED = [field.name for field in FailedJob._meta.concrete_fields if field.name not in _NEVER_CHANGED]
 
@@ -115,7 +116,7 @@ def _add_attempts(readings: Sequence[Reading]) -> None:
     ObservedAttempt.objects.bulk_create(attempts, ignore_conflicts=True)
 
 
-def _fitted(row: models.Model) -> models.Model:
+def _fitted(row: _Row) -> _Row:
     """Texts as their columns take them: names out of Redis may be longer, or hold a NUL, which PostgreSQL refuses."""
     for field in row._meta.concrete_fields:
         text = getattr(row, field.attname)

@@ -1,0 +1,165 @@
+"""Brings the index of failures up to date: what failed since the last pass, and, bit by bit, everything there is."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+
+from jobs.broker.watching import (
+    Listed,
+    Window,
+    count_failed,
+    have_newer_results,
+    recent_failures,
+    scan_failed,
+)
+from jobs.ledger.failures import Known, digest_of, known_failures, note_failures, results_on_record
+from jobs.models import NAME_LENGTH, FailedJob
+from jobs.observer.departures import odd_ones_left
+from jobs.observer.queues import watched_queues
+from jobs.observer.readings import read_failures
+
+RQ_FAILURE_TTL = 365 * 86_400
+"""How long RQ keeps a failed job that does not say so itself."""
+TTLS_KEPT = 16
+CLOCKS_APART_SECONDS = 61
+"""So far a worker's clock may be off; RQ cuts the score to whole seconds besides."""
+LOOKED_AT_AGAIN = timedelta(seconds=3)
+"""A score tells seconds, so a job that fails twice within one is known by its newest result only."""
+BATCH = 50
+"""Jobs that are read at once, and written in one transaction."""
+_RESULT_ID = re.compile(r"\d+-\d+")
+
+
+@dataclass
+class Memory:
+    """What an observer knows of a connection between two passes. A new one only costs time."""
+
+    since: datetime | None = None
+    """When the last pass began that came to its end."""
+    met: set[Listed] = field(default_factory=set)
+    """The entries of the last pass's windows, all of them in the index."""
+    ttls: dict[str, list[int]] = field(default_factory=dict)
+    """By queue, the times-to-live of its failures, the last one seen at the end."""
+    fresh: dict[Listed, tuple[str, datetime]] = field(default_factory=dict)
+    """What was indexed a moment ago: the token it was seen with, and until when it is looked at again."""
+
+    def windows(self, queues: Sequence[str], now: datetime) -> list[Window]:
+        """Where failures are listed that happened since the last pass."""
+        since = min(self.since or now, now).timestamp() - CLOCKS_APART_SECONDS
+        until = now.timestamp() + CLOCKS_APART_SECONDS
+        return [
+            Window(queue, since + ttl, until + ttl)
+            for queue in queues
+            for ttl in dict.fromkeys([RQ_FAILURE_TTL, *self.ttls.get(queue, ())])
+        ]
+
+    def learn_ttl(self, queue: str, ttl: int | None) -> None:
+        """Look for failures of this time-to-live from now on. One below 0 is none: such entries have no time at all."""
+        if ttl is None or ttl < 0:
+            return
+        known = self.ttls.setdefault(queue, [])
+        if ttl in known:
+            known.remove(ttl)
+        known.append(ttl)
+        del known[:-TTLS_KEPT]
+
+
+@dataclass
+class Progress:
+    """How far a sweep has come: entries gone through, of about how many."""
+
+    done: int = 0
+    total: int = 0
+
+
+def newest(connection: str, now: datetime, memory: Memory | None = None) -> int:
+    """Index what failed since the last pass, by the times-to-live that are usual there; returns how many were read.
+
+    Raises BrokerUnavailable.
+    """
+    return sum(newest_in_batches(connection, now, Memory() if memory is None else memory))
+
+
+def newest_in_batches(connection: str, now: datetime, memory: Memory) -> Iterator[int]:
+    """The same, some at a time: between two of them the caller may do something else, or stop for good."""
+    met = set()
+    yield _look_again(connection, now, memory)
+    for listed in recent_failures(connection, memory.windows(watched_queues(connection), now)):
+        for batch in _batches([entry for entry in listed if entry not in memory.met]):
+            yield _index(connection, batch, now, memory)
+        met.update(listed)
+    memory.met, memory.since = met, now
+
+
+def sweep(connection: str, now: datetime) -> int:
+    """Index each failed entry that is not indexed as it is; returns how many were read. Raises BrokerUnavailable."""
+    return sum(sweep_in_batches(connection, lambda: now, Memory(), Progress()))
+
+
+def sweep_in_batches(
+    connection: str, clock: Callable[[], datetime], memory: Memory, progress: Progress
+) -> Iterator[int]:
+    """The same, some at a time; what fails meanwhile may be left to the next sweep. Raises BrokerUnavailable."""
+    queues = watched_queues(connection)
+    progress.total = count_failed(connection, queues)
+    for queue in queues:
+        began, odd, cursor, is_first = clock(), set(), 0, True
+        while cursor or is_first:
+            cursor, listed = scan_failed(connection, queue, cursor)
+            is_first = False
+            odd |= {digest_of(connection, queue, entry.member) for entry in listed if not _is_plain(entry)}
+            for batch in _batches(_unknown(connection, listed)):
+                yield _index(connection, batch, clock(), memory)
+            progress.done += len(listed)
+            yield 0
+        odd_ones_left(connection, queue, odd, began=began, now=clock())
+
+
+def _unknown(connection: str, listed: Sequence[Listed]) -> list[Listed]:
+    """Those that are not in the index as they are listed now: by one query, and by Redis where scores tell nothing."""
+    digests = {entry: digest_of(connection, entry.queue, entry.member) for entry in listed}
+    known = known_failures(list(digests.values()))
+    unknown = [entry for entry in listed if not _is_known(entry, known.get(digests[entry]))]
+    timeless = [entry for entry in listed if entry.score < 0 and _is_known(entry, known.get(digests[entry]))]
+    return unknown + _failed_again(connection, {entry: known[digests[entry]].seen for entry in timeless})
+
+
+def _is_known(entry: Listed, known: Known | None) -> bool:
+    return known is not None and known.score == repr(entry.score) and known.place == FailedJob.Place.FAILED
+
+
+def _failed_again(connection: str, seen: dict[Listed, str]) -> list[Listed]:
+    """Those that have a result newer than the one they were seen with."""
+    named = [(entry, entry.job_id, token) for entry, token in seen.items() if entry.job_id is not None]
+    known = [(job_id, token if _RESULT_ID.fullmatch(token) else "") for _entry, job_id, token in named]
+    newer = have_newer_results(connection, known) if known else []
+    return [entry for (entry, _id, _token), is_newer in zip(named, newer, strict=True) if is_newer]
+
+
+def _look_again(connection: str, now: datetime, memory: Memory) -> int:
+    """Read once more what was indexed a moment ago and has a newer result, though its score is the same."""
+    again = _failed_again(connection, {entry: seen for entry, (seen, _until) in memory.fresh.items()})
+    memory.fresh = {entry: kept for entry, kept in memory.fresh.items() if kept[1] > now}
+    return sum(_index(connection, batch, now, memory) for batch in _batches(again))
+
+
+def _index(connection: str, listed: Sequence[Listed], now: datetime, memory: Memory) -> int:
+    digests = [digest_of(connection, entry.queue, entry.member) for entry in listed]
+    found = read_failures(connection, listed, results_on_record(digests), now)
+    note_failures(read.reading for read in found)
+    for read in found:
+        memory.learn_ttl(read.listed.queue, read.failure_ttl_seconds)
+        memory.fresh[read.listed] = (read.reading.row.seen, now + LOOKED_AT_AGAIN)
+    return len(found)
+
+
+def _is_plain(entry: Listed) -> bool:
+    """Whether the index can hold the id as it is."""
+    return entry.job_id is not None and "\0" not in entry.job_id and len(entry.job_id) <= NAME_LENGTH
+
+
+def _batches(entries: Sequence[Listed]) -> Iterator[Sequence[Listed]]:
+    return (entries[start : start + BATCH] for start in range(0, len(entries), BATCH))
