@@ -377,7 +377,7 @@ class ObserverState(models.Model):
     last_pass_at = models.DateTimeField(null=True)
     """When every connection was last looked at for new failures, as far as it answered."""
     report = models.JSONField(default=dict)
-    """By connection: what was last read of it, and what kept it from being read (jobs.observer.report)."""
+    """By connection: what was last read of it, and what kept it from being read (jobs.domain.watch.WatchReport)."""
 
     class Meta:
         default_permissions = ()
