@@ -111,6 +111,10 @@ def _finished(evidence: Evidence, now: datetime) -> Judgement:
 
 
 def _canceled(evidence: Evidence, now: datetime) -> Judgement:
+    """RQ's cancel does not end a run; it only takes it from the list by which RQ itself would notice its loss."""
+    if evidence.has_open_run and not has_live_lease(evidence, now) and not _has_end_on_record(evidence):
+        cause = "it was cancelled while it ran, which does not end a run, and its lease ran out"
+        return _unknown(Finding.RESULT_UNKNOWN, evidence, now, Failure(Reach.UNKNOWN, cause, is_dead=False))
     if evidence.has_open_run:
         return _plain(Finding.CANCELED, "It was cancelled while it ran, which does not end a run.")
     return _plain(Finding.CANCELED, "It was cancelled and will not run.")
@@ -218,6 +222,11 @@ def _succeeded_in_last_run(evidence: Evidence) -> bool:
         return False
     # An id that is used again may still have the results of the job that had it before.
     return began is None or evidence.succeeded_at >= began
+
+
+def _has_end_on_record(evidence: Evidence) -> bool:
+    """A result that is no older than the last start: RQ recorded how that run ended."""
+    return evidence.newest_at is not None and (evidence.started_at is None or evidence.newest_at >= evidence.started_at)
 
 
 _FILED_ALL_THE_SAME = "and is filed as failed all the same."

@@ -201,6 +201,18 @@ EVENTS = {
         job("canceled", "canceled", **LEASED),
         *(Finding.CANCELED, "A run of it still holds a lease", False),
     ),
+    "cancelled while it ran, and lost": (
+        job("canceled", "canceled", **LAPSED),
+        *(Finding.RESULT_UNKNOWN, "cancelled while it ran, which does not end a run, and its lease ran out", False),
+    ),
+    "cancelled while it ran, lost, and over by its time limit": (
+        job("canceled", "canceled", **LAPSED, started_at=NOW - timedelta(seconds=180 + 91)),
+        *(Finding.RESULT_UNKNOWN, "cancelled while it ran", True),
+    ),
+    "cancelled after its end, with a run left over": (
+        job("canceled", "canceled", **LAPSED, newest_kind="failed", newest_text=KNOWN, newest_at=EARLIER),
+        *(Finding.CANCELED, "It was cancelled while it ran", False),
+    ),
     "cancelled while it ran, and to be retried": (
         job("scheduled", "scheduled", "canceled", retries_left=1),
         *(Finding.RETRY_PENDING, "it will run all the same", True),
