@@ -12,12 +12,13 @@ from jobs.broker.evidence import evidence_of
 from jobs.broker.records import JobDetail
 from jobs.domain.calls import Call, Unreadable
 from jobs.domain.decisions import Case
-from jobs.domain.findings import judge
+from jobs.domain.evidence import Evidence
+from jobs.domain.findings import Finding, Judgement, judge
 from jobs.domain.idempotency import Idempotency, Promise
 from jobs.domain.standing import Standing
 from jobs.ledger import reviews
 from jobs.ledger.reviews import Question
-from jobs.models import NAME_LENGTH, JobType
+from jobs.models import NAME_LENGTH, JobType, Review
 
 
 def case_of(detail: JobDetail, now: datetime, *, declared: JobType | None, standing: Standing) -> Case:
@@ -28,6 +29,36 @@ def case_of(detail: JobDetail, now: datetime, *, declared: JobType | None, stand
         judgement=judge(evidence, now),
         promise=promise_of(declared),
         standing=standing,
+        now=now,
+        zone=timezone.get_current_timezone(),
+    )
+
+
+def case_in_review(review: Review, detail: JobDetail | None, now: datetime) -> Case:
+    """The case that a verdict in this review is decided from. `detail`: what Redis shows of the job now.
+
+    Where that is nothing, or another job that was given the same id, the job is gone; whether its run may still act is
+    then told by what was known of it when the review was last refreshed.
+    """
+    created_at = review.operation.job_created_at
+    if detail is None or detail.job.status is None or detail.job.created_at != created_at:
+        return _case_of_gone(review, now)
+    return case_of(detail, now, declared=declared_type(detail.job.call), standing=standing_of(detail))
+
+
+def _case_of_gone(review: Review, now: datetime) -> Case:
+    known, operation = review.evidence, review.operation
+    end = datetime.fromisoformat(known["dead_after"]) if known.get("dead_after") else None
+    is_dead = known.get("is_dead", False) or (end is not None and now > end)
+    return Case(
+        evidence=Evidence(exists=False, status=None),
+        judgement=Judgement(
+            finding=Finding.GONE,
+            sentence="Its data is gone from Redis.",
+            is_dead=is_dead,
+            dead_after=None if is_dead else end,
+        ),
+        standing=reviews.standing_of(operation.connection, operation.queue, operation.job_id, operation.job_created_at),
         now=now,
         zone=timezone.get_current_timezone(),
     )

@@ -258,7 +258,7 @@ class Operation(models.Model):
     job_id = models.CharField(max_length=NAME_LENGTH)
     job_type = models.CharField(max_length=NAME_LENGTH, blank=True)
     job_created_at = models.DateTimeField(null=True)
-    """Of the job that last had this id: ids can be used again, and what was said of one job is not said of the next."""
+    """Ids can be used again, and what was said of one job is not said of the next: that is another operation."""
     status = models.CharField(max_length=16, choices=Status.choices)
     reason_code = models.CharField(max_length=64, blank=True)
     reason_text = models.TextField(blank=True)
@@ -268,7 +268,9 @@ class Operation(models.Model):
     class Meta:
         default_permissions = ()
         constraints = [
-            models.UniqueConstraint(fields=["connection", "queue", "job_id"], name="operation_once_per_job"),
+            models.UniqueConstraint(
+                fields=["connection", "queue", "job_id", "job_created_at"], name="operation_once_per_job"
+            ),
         ]
 
     def __str__(self) -> str:

@@ -123,7 +123,7 @@ def _require_right(act: Act, wish: Wish) -> None:
 
 
 def _read(act: Act, wish: Wish) -> JobDetail:
-    with silence_on_record(act, wish):
+    with _silence_on_record(act, wish):
         detail = read_job(wish.queue.connection, wish.queue.name, wish.job_id, now=wish.now)
     if detail is None:
         ledger.record_refusal(**_about(act, wish), decision_code="gone", outcome="Not done: there is no such job.")
@@ -148,7 +148,7 @@ def _send_to_review(act: Act, wish: Wish, detail: JobDetail, case: Case, decisio
 
 
 def _attempt(act: Act, wish: Wish, detail: JobDetail, decision: Decision) -> Outcome:
-    with silence_on_record(act, wish, detail):
+    with _silence_on_record(act, wish, detail):
         deadline = deadline_of(wish)
     entry = ledger.open_entry(**_about(act, wish, detail), decision_code=decision.code, deadline_at=deadline)
     return perform(act, wish, detail, entry, deadline)
@@ -192,7 +192,7 @@ def _ending(act: Act, wish: Wish, entry: AuditEntry, answer: str) -> tuple[Audit
 
 
 @contextmanager
-def silence_on_record(act: Act, wish: Wish, detail: JobDetail | None = None) -> Iterator[None]:
+def _silence_on_record(act: Act, wish: Wish, detail: JobDetail | None = None) -> Iterator[None]:
     """A store that gives no answer before anything was attempted: nothing was done, and that is recorded too."""
     try:
         yield

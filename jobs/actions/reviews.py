@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 
 from django.contrib.auth.models import User
@@ -11,15 +12,15 @@ from django.core.exceptions import PermissionDenied
 from django.http import Http404
 
 from jobs import ledger
-from jobs.actions.guarded import Wish, deadline_of, perform, silence_on_record
+from jobs.actions.guarded import Wish, deadline_of, perform
 from jobs.actions.jobs import ACTS
 from jobs.actions.outcomes import CHANGED, REFUSED, Outcome
 from jobs.broker.details import read_job
 from jobs.broker.errors import BrokerUnavailable
 from jobs.broker.records import JobDetail
 from jobs.domain.decisions import Action, Case, Decision
-from jobs.domain.verdicts import LONGEST, Verdict, decide_verdict, liveness_sentence, missing
-from jobs.judging import case_of, declared_type, standing_of
+from jobs.domain.verdicts import EVIDENCE, LONGEST, Verdict, decide_verdict, liveness_sentence, missing
+from jobs.judging import case_in_review
 from jobs.ledger import reviews
 from jobs.ledger.reviews import Statement
 from jobs.models import AuditEntry, Queue, Review
@@ -45,7 +46,10 @@ class Saying:
 
 @dataclass(frozen=True, kw_only=True)
 class Answer:
-    """What came of it. `missing`: by piece of evidence what is still wanted; then nothing was done or recorded."""
+    """What came of it. `missing`: by piece of evidence what is still wanted; then nothing was done or recorded.
+
+    `is_unknown`: the job store did not say in time whether the job was queued; the review is closed once that is known.
+    """
 
     review: Review
     is_done: bool
@@ -59,7 +63,8 @@ def claim(actor: User, review_id: int, now: datetime) -> Answer:
     review, _queue = _find(actor, review_id, "claim_review", now)
     if reviews.claim_review(review, actor=actor, now=now):
         return Answer(review=review, is_done=True, sentence="You have taken this review: nobody else decides it now.")
-    return _refuse(actor, _again(review), "claim_review", "taken", _why_not_free(_again(review)), now)
+    now_is = _again(review)
+    return _refuse(actor, now_is, "claim_review", "taken", _why_not_free(now_is), now)
 
 
 def release(actor: User, review_id: int, now: datetime) -> Answer:
@@ -76,13 +81,27 @@ def resolve(saying: Saying) -> Answer:
     Raises ReviewNotVisible (404), PermissionDenied, and BrokerUnavailable when the verdict needs the job store.
     """
     review, queue = _find(saying.actor, saying.review_id, "resolve_review", saying.now)
-    if wanted := missing(saying.verdict, saying.given):
+    saying = replace(saying, given=_kept(saying))
+    if wanted := _missing(saying):
         return Answer(review=review, is_done=False, sentence="Nothing was recorded yet.", missing=wanted)
     if objection := _objection(review, saying):
-        return _refuse(saying.actor, review, "resolve_review", "changed", objection, saying.now)
+        return _turn_away(review, saying, "changed", objection)
     if saying.verdict is Verdict.DID_NOT_HAPPEN:
         return _run_again(review, queue, saying)
     return _record(review, saying, liveness=_liveness(review, saying.now))
+
+
+def _kept(saying: Saying) -> dict[str, str]:
+    """The pieces of evidence that this verdict knows, as the record keeps them; PostgreSQL takes no NUL."""
+    texts = {piece.name: saying.given.get(piece.name, "").replace("\0", "") for piece in EVIDENCE[saying.verdict]}
+    return {name: text.strip()[:LONGEST] for name, text in texts.items() if text.strip()}
+
+
+def _missing(saying: Saying) -> dict[str, str]:
+    wanted = missing(saying.verdict, saying.given)
+    if saying.verdict is Verdict.SNOOZE and not (saying.look_again_at and saying.look_again_at > saying.now):
+        wanted.setdefault("until", "Give a time that is still to come.")
+    return wanted
 
 
 def _find(actor: User, review_id: int, verb: str, now: datetime) -> tuple[Review, Queue]:
@@ -108,26 +127,25 @@ def _objection(review: Review, saying: Saying) -> str:
         return _why_not_held(review, saying.now)
     if review.version != saying.version:
         return "Not done: the review changed since you looked. Read it again before you decide."
+    if reviews.has_act_under_way(review):
+        return "Not done: what was said before had the job run again, and it is not known yet whether it did."
     return ""
 
 
 def _run_again(review: Review, queue: Queue, saying: Saying) -> Answer:
     """*It did not happen*: the job runs again, if nothing but the doubt stood in the way."""
     _require_retry(review, queue, saying)
-    operation = review.operation
-    detail = read_job(operation.connection, operation.queue, operation.job_id, now=saying.now)
-    if detail is None:
-        return _record(review, saying, liveness=_NO_JOB, code="nothing_left")
-    case = _case(detail, saying.now)
+    with _silence_on_record(review, saying):
+        detail = _read(review, saying.now)
+    case = case_in_review(review, detail, saying.now)
     decision = decide_verdict(saying.verdict, case)
     if decision.action is Action.RECORD:
-        return _record(review, saying, liveness=_NO_JOB, code=decision.code)
-    if detail.seen != saying.seen:
+        return _record(review, saying, liveness=liveness_sentence(case), code=decision.code)
+    if detail is None or detail.seen != saying.seen:
         sentence = "Not done: the job changed since you looked. Read the evidence again before you decide."
-        return _refuse(saying.actor, review, "resolve_review", "changed", sentence, saying.now)
+        return _turn_away(review, saying, "changed", sentence)
     if not decision.allows_act:
-        sentence = f"Not done: {decision.sentence}"
-        return _refuse(saying.actor, review, "resolve_review", decision.code, sentence, saying.now)
+        return _turn_away(review, saying, decision.code, f"Not done: {decision.sentence}")
     return _requeue(review, queue, saying, detail, case, decision)
 
 
@@ -135,7 +153,17 @@ def _require_retry(review: Review, queue: Queue, saying: Saying) -> None:
     try:
         require(saying.actor, Permission.RETRY_JOB, queue)
     except PermissionDenied:
-        _refuse(saying.actor, review, "resolve_review", "", "No right to retry jobs of this queue.", saying.now)
+        _turn_away(review, saying, "", "No right to retry jobs of this queue.")
+        raise
+
+
+@contextmanager
+def _silence_on_record(review: Review, saying: Saying) -> Iterator[None]:
+    """A store that gives no answer before anything was attempted: the review stays as it is, and that is recorded."""
+    try:
+        yield
+    except BrokerUnavailable as error:
+        _turn_away(review, saying, "", f"Not done: {error}")
         raise
 
 
@@ -149,7 +177,7 @@ def _requeue(review: Review, queue: Queue, saying: Saying, detail: JobDetail, ca
         reason=_reason(saying),
         now=saying.now,
     )
-    with silence_on_record(act, wish, detail):
+    with _silence_on_record(review, saying):
         deadline = deadline_of(wish)
     statement = _statement(saying, liveness_sentence(case), decision.code)
     entry = reviews.intend_retry(
@@ -163,10 +191,10 @@ def _requeue(review: Review, queue: Queue, saying: Saying, detail: JobDetail, ca
     )
     if entry is None:
         return _lost_turn(review, saying)
-    return _answer(review, perform(act, wish, detail, entry, deadline))
+    return _after_act(review, perform(act, wish, detail, entry, deadline))
 
 
-def _answer(review: Review, outcome: Outcome) -> Answer:
+def _after_act(review: Review, outcome: Outcome) -> Answer:
     return Answer(
         review=_again(review), is_done=outcome.is_done, sentence=outcome.sentence, is_unknown=outcome.is_unknown
     )
@@ -184,16 +212,15 @@ def _lost_turn(review: Review, saying: Saying) -> Answer:
     """Somebody changed the review between the look and the write."""
     now_is = _again(review)
     sentence = _objection(now_is, saying) or "Not done: the review changed since you looked."
-    return _refuse(saying.actor, now_is, "resolve_review", "changed", sentence, saying.now)
+    return _turn_away(now_is, saying, "changed", sentence)
 
 
 def _statement(saying: Saying, liveness: str, code: str) -> Statement:
-    given = {name: text.strip()[:LONGEST] for name, text in saying.given.items() if text.strip()}
     return Statement(
         actor=saying.actor,
         verdict=saying.verdict,
         version_seen=saying.version,
-        evidence=given,
+        evidence=dict(saying.given),
         reason=_reason(saying),
         liveness=liveness,
         decision_code=code,
@@ -202,28 +229,33 @@ def _statement(saying: Saying, liveness: str, code: str) -> Statement:
 
 
 def _reason(saying: Saying) -> str:
-    return saying.given.get("reason", "").strip()[:LONGEST]
+    return saying.given.get("reason", "")
 
 
 def _liveness(review: Review, now: datetime) -> str:
     """What is known of the old run at this moment; a silent store does not keep a verdict from the record."""
-    operation = review.operation
     try:
-        detail = read_job(operation.connection, operation.queue, operation.job_id, now=now)
+        detail = _read(review, now)
     except BrokerUnavailable as error:
         return f"Not known: {error}"
-    return liveness_sentence(_case(detail, now)) if detail else _NO_JOB
+    return liveness_sentence(case_in_review(review, detail, now))
 
 
-def _case(detail: JobDetail, now: datetime) -> Case:
-    return case_of(detail, now, declared=declared_type(detail.job.call), standing=standing_of(detail))
+def _read(review: Review, now: datetime) -> JobDetail | None:
+    operation = review.operation
+    return read_job(operation.connection, operation.queue, operation.job_id, now=now)
 
 
-def _refuse(actor: User, review: Review, verb: str, code: str, sentence: str, now: datetime) -> Answer:
-    status: AuditEntry.Status = CHANGED if code == "changed" else REFUSED
-    ledger.record_refusal(
-        actor=actor, verb=verb, now=now, status=status, decision_code=code, outcome=sentence, **reviews.about(review)
+def _turn_away(review: Review, saying: Saying, code: str, sentence: str) -> Answer:
+    return _refuse(
+        saying.actor, review, "resolve_review", code, sentence, saying.now, reason=_reason(saying), seen=saying.seen
     )
+
+
+def _refuse(actor: User, review: Review, verb: str, code: str, sentence: str, now: datetime, **details: str) -> Answer:
+    status: AuditEntry.Status = CHANGED if code == "changed" else REFUSED
+    details |= {"decision_code": code, "outcome": sentence}
+    ledger.record_refusal(actor=actor, verb=verb, now=now, status=status, **reviews.about(review), **details)
     return Answer(review=review, is_done=False, sentence=sentence)
 
 
@@ -243,11 +275,9 @@ def _why_not_held(review: Review, now: datetime) -> str:
     return "Not done: take the review first; you do not hold it, or no longer."
 
 
-_NO_JOB = "The job's data is gone from Redis: no run of it is on record there."
-
 _RECORDED = {
     Verdict.HAPPENED: "On record: it took effect. The job is not run again.",
-    Verdict.DID_NOT_HAPPEN: "On record: it did not take effect. Its data is gone from Redis, so nothing runs.",
+    Verdict.DID_NOT_HAPPEN: "On record: it did not take effect. Nothing was run again.",
     Verdict.ABANDON: "On record: given up; it may have taken effect. The job is not run again.",
     Verdict.SNOOZE: "The review is put off.",
 }

@@ -207,9 +207,12 @@ class JobDetail:
 
     @property
     def run(self) -> str:
-        """Names the job's last run, whatever is filed about it later: when it began, or was queued to begin."""
-        began = self.job.started_at_text or self.job.enqueued_at_text
-        return (began or (self.newest_result.id if self.newest_result else ""))[:SEEN_LENGTH]
+        """Names the job's last run, whatever is filed about it later: when it was queued to begin, and began.
+
+        Both, since an act that queues a lost job anew leaves the start of its earlier run.
+        """
+        when = "/".join(filter(None, (self.job.enqueued_at_text, self.job.started_at_text)))
+        return (when or (self.newest_result.id if self.newest_result else ""))[:SEEN_LENGTH]
 
     @property
     def busy_worker(self) -> str | None:

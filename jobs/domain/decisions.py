@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta, tzinfo
 from enum import StrEnum
+from textwrap import shorten
 
 from jobs.domain.evidence import Evidence
 from jobs.domain.findings import LONGEST_LIMIT_SECONDS, UNKNOWN_RESULTS, Finding, Judgement
@@ -13,6 +14,8 @@ from jobs.domain.standing import Standing
 from jobs.domain.times import moment
 
 RETRYABLE_STATUSES = frozenset({"failed", "stopped"})
+LONGEST_REASON = 200
+"""Characters of a person's reason that are quoted in a sentence; the record has it whole."""
 
 
 class Action(StrEnum):
@@ -97,21 +100,24 @@ def objection_to_any_act(evidence: Evidence) -> Decision | None:
 def objection_by_standing(case: Case) -> Decision | None:
     """What was said of the job in a review, or has still to be said there (protocol, R4 to R6)."""
     standing = case.standing
-    said = (
-        f" {standing.said_by or 'Late evidence'} said so at {moment(standing.said_at, case.zone)}."
-        if standing.said_at
-        else ""
-    )
     if standing.has_happened:
-        sentence = f"It took effect: running it again would do its work twice.{said}"
+        sentence = f"It took effect: running it again would do its work twice.{_who_said_so(case)}"
         return Decision(Action.SKIP_DUPLICATE, "already_completed", sentence, "operation completed")
     if standing.is_abandoned:
-        sentence = f"Its review was given up: it may have taken effect, and is not run again.{said}"
+        sentence = f"Its review was given up: it may have taken effect, and is not run again.{_who_said_so(case)}"
         return Decision(Action.REFUSE, "closed", sentence, "operation abandoned")
     if standing.has_open_review:
         sentence = "Its review is open: a person must first say there whether its last run took effect."
         return Decision(Action.REFUSE, "review_open", sentence, "review open")
     return None
+
+
+def _who_said_so(case: Case) -> str:
+    standing = case.standing
+    if standing.said_at is None:
+        return ""
+    because = f": “{shorten(standing.reason, LONGEST_REASON, placeholder='…')}”" if standing.reason else ""
+    return f" {standing.said_by or 'Late evidence'} said so at {moment(standing.said_at, case.zone)}{because}."
 
 
 def objection_to_unlisted(evidence: Evidence) -> Decision | None:

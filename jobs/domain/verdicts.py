@@ -10,7 +10,6 @@ from jobs.domain.decisions import Action, Case, Decision, decide_retry
 from jobs.domain.findings import Finding
 from jobs.domain.housekeeping import decide_enqueue
 from jobs.domain.idempotency import Idempotency, Promise
-from jobs.domain.standing import Standing
 from jobs.domain.times import moment
 
 
@@ -80,7 +79,7 @@ def decide_verdict(verdict: Verdict, case: Case) -> Decision:
     """Whether this may be said of the job now. Only *it did not happen* leads to a run, and must wait for it."""
     if verdict is Verdict.DID_NOT_HAPPEN:
         return _decide_retry_after_all(case)
-    return Decision(Action.RECORD, verdict.value, _RECORDS[verdict])
+    return Decision(Action.RECORD, verdict.value, RECORDS[verdict])
 
 
 def liveness_sentence(case: Case) -> str:
@@ -95,21 +94,30 @@ def liveness_sentence(case: Case) -> str:
 def _decide_retry_after_all(case: Case) -> Decision:
     """Nothing happened, so running it again does no harm, as if it were repeatable; all else stands in the way as ever.
 
-    Above all the old run: while it may act, a search that found nothing proves nothing (protocol, 1.6).
+    Above all the old run: while it may act, a search that found nothing proves nothing (protocol, 1.6). And what was
+    said of an earlier run stays said.
     """
-    if case.judgement.finding is Finding.GONE:
-        return Decision(
-            Action.RECORD, "nothing_left", "Its data is gone from Redis: it is put on record, nothing runs."
-        )
-    freed = replace(case, promise=Promise(Idempotency.REPEATABLE), standing=Standing())
+    standing = replace(case.standing, has_open_review=False)
+    freed = replace(case, promise=Promise(Idempotency.REPEATABLE), standing=standing)
     decision = (decide_enqueue if case.judgement.finding is Finding.LOST else decide_retry)(freed)
-    if not decision.allows_act:
+    if decision.allows_act:
+        sentence = "It runs again, since nothing happened."
+        return replace(decision, code="said_not_happened", sentence=sentence, asks=False)
+    if decision.code not in _NEVER_RUN_FROM_HERE or case.judgement.finding is Finding.DONE_BUT_MARKED_FAILED:
         return decision
-    return replace(decision, code="said_not_happened", sentence="It runs again, since nothing happened.", asks=False)
+    if not case.judgement.is_dead:
+        return Decision(Action.WAIT, "may_still_run", liveness_sentence(case))
+    return Decision(Action.RECORD, decision.code, f"It is put on record, and nothing runs. {decision.sentence}")
 
 
-_RECORDS = {
+_NEVER_RUN_FROM_HERE = frozenset(
+    {"data_gone", "confusable_name", "rate_limited", "unreadable", "already_completed", "closed"}
+)
+"""Codes of what no waiting changes: then the answer is worth its record all the same."""
+
+RECORDS = {
     Verdict.HAPPENED: "It counts as done from then on: the job stays where it is, and is not run again.",
     Verdict.ABANDON: "It is closed without an answer, stays filed as “may have happened”, and is not run again.",
     Verdict.SNOOZE: "The review stays open, and is put off until then.",
 }
+"""What follows from a verdict that leads to no run, whatever is known of the job."""

@@ -16,6 +16,7 @@ def close_entry(entry: AuditEntry, *, status: str, outcome: str, now: datetime) 
         if not audit.close_once(entry, status=status, outcome=outcome, now=now):
             return False
         if status == AuditEntry.Status.DONE:
-            failures.note_act(entry)
+            # Reviews before failures, as every writer of both: in one order nobody waits for the other.
             reviews.conclude_retry(entry, now)
+            failures.note_act(entry)
         return True

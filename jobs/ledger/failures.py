@@ -8,9 +8,9 @@ from hashlib import sha256
 from typing import NamedTuple, TypeVar
 
 from django.db import transaction
-from django.db.models import CharField, Exists, OuterRef, TextField
+from django.db.models import CharField, Exists, OuterRef, Q, TextField
 
-from jobs.models import AuditEntry, FailedJob, ObservedAttempt, Review
+from jobs.models import AuditEntry, FailedJob, ObservedAttempt, Operation, Review
 
 OPEN_PLACES = frozenset({FailedJob.Place.FAILED, FailedJob.Place.GONE})
 """Where a failure without a verdict still wants somebody to look after it."""
@@ -183,9 +183,14 @@ def note_act(entry: AuditEntry) -> None:
     )
 
 
-def note_verdict(connection: str, queue: str, job_id: str, verdict: str) -> None:
-    """What was said of a job in its review: somebody has looked after it, so it is open no longer."""
-    FailedJob.objects.filter(digest=digest_of(connection, queue, job_id)).update(verdict=verdict, is_open=False)
+def note_verdict(operation: Operation, verdict: str) -> None:
+    """What was said of a job in its review: somebody has looked after it, so it is open no longer.
+
+    Another job that has its id by now is not meant.
+    """
+    rows = FailedJob.objects.filter(digest=digest_of(operation.connection, operation.queue, operation.job_id))
+    is_the_job = Q(created_at=operation.job_created_at) | Q(created_at=None)
+    rows.filter(is_the_job).update(verdict=verdict, is_open=False)
 
 
 def forget_departed(before: datetime, *, limit: int) -> int:

@@ -1,18 +1,21 @@
 """Operations and their reviews: opened once per run, taken by one person at a time, closed by a recorded resolution.
 
-Every change restates what it saw (the review's version, who holds it), so of two at the same moment one wins.
+Every decision restates what it saw (the review's version, who holds it), so of two at the same moment one wins. Late
+evidence is a fact and no decision: it is put on record whatever was said before, and overwrites nothing
+(protocol, 2.1).
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
+from hashlib import sha256
 from typing import Any
 
 from django.conf import settings
 from django.contrib.auth.models import User
 from django.db import IntegrityError, transaction
-from django.db.models import F, Q, QuerySet
+from django.db.models import Exists, F, OuterRef, Q, QuerySet
 
 from jobs.domain.standing import Standing
 from jobs.domain.verdicts import Verdict
@@ -63,37 +66,39 @@ class Statement:
 
 
 def plain_operation_id(connection: str, job_id: str) -> str:
-    """The operation id of an RQ job that never heard of opsboard."""
+    """The operation id of an RQ job that never heard of opsboard; a later job of the same id has a longer one."""
     return f"rq:{connection}:{job_id}"
 
 
 def operation_of_job(connection: str, queue: str, job_id: str) -> Operation | None:
-    """The operation on record for this job, if there is one."""
-    return Operation.objects.filter(connection=connection, queue=queue, job_id=job_id).first()
+    """The operation on record for this job, if there is one: of the last that had this id, where several had."""
+    operations = Operation.objects.filter(connection=connection, queue=queue, job_id=job_id)
+    return operations.order_by("-created_at", "-id").first()
 
 
 def standing_of(connection: str, queue: str, job_id: str, job_created_at: datetime | None) -> Standing:
     """What was said of the job in its reviews. Of another job that had this id before, nothing counts."""
-    operation = operation_of_job(connection, queue, job_id)
-    if operation is None or operation.job_created_at != job_created_at:
+    operation = Operation.objects.filter(
+        connection=connection, queue=queue, job_id=job_id, job_created_at=job_created_at
+    ).first()
+    if operation is None:
         return Standing()
-    if open_review_of(operation):
-        return Standing(has_open_review=True)
-    return _closed_standing(operation)
+    return replace(_said_of(operation), has_open_review=open_review_of(operation) is not None)
 
 
-def _closed_standing(operation: Operation) -> Standing:
-    last = Resolution.objects.filter(review__operation=operation, review__closed_at__isnull=False)
-    said = last.exclude(verdict=Verdict.SNOOZE).order_by("-created_at").first()
-    if said is None or operation.status not in (Operation.Status.COMPLETED, Operation.Status.FAILED):
-        return Standing()
-    return Standing(
-        has_happened=operation.status == Operation.Status.COMPLETED,
-        is_abandoned=operation.status == Operation.Status.FAILED,
-        said_by=said.actor_name,
-        said_at=said.created_at,
-        reason=said.reason,
-    )
+def _said_of(operation: Operation) -> Standing:
+    """That it took effect, said of whichever run, holds for good; that it may have, until it is known that it did."""
+    for verdict in (Verdict.HAPPENED, Verdict.ABANDON):
+        said = Resolution.objects.filter(review__operation=operation, verdict=verdict).order_by("created_at").last()
+        if said is not None:
+            return Standing(
+                has_happened=verdict is Verdict.HAPPENED,
+                is_abandoned=verdict is Verdict.ABANDON,
+                said_by=said.actor_name,
+                said_at=said.created_at,
+                reason=said.reason,
+            )
+    return Standing()
 
 
 # Reviews --------------------------------------------------------------------------------------------------------------
@@ -106,13 +111,16 @@ def open_review(question: Question, *, now: datetime, opened_by: User | None = N
     """
     with transaction.atomic():
         operation = _operation(question, now)
-        if found := open_review_of(operation) or operation.reviews.filter(run=question.run).first():
+        if found := _review_of_run(operation, question.run):
             return found, False
         try:
             with transaction.atomic():
                 review = _create(operation, question, now, opened_by)
         except IntegrityError:
-            return operation.reviews.get(Q(closed_at=None) | Q(run=question.run)), False
+            # Somebody else has opened it since we looked.
+            if found := _review_of_run(operation, question.run):
+                return found, False
+            raise
         _set_status(operation, Operation.Status.UNKNOWN, question.code, question.sentence, now)
         return review, True
 
@@ -175,21 +183,23 @@ def release_review(review: Review, *, actor: User, now: datetime) -> bool:
 def settle_review(review: Review, statement: Statement, *, now: datetime) -> Resolution | None:
     """Record a verdict that needs no act in Redis, and what follows from it, all or nothing.
 
-    None when the review is not as the statement has seen it, or the person does not hold it: then nothing is recorded.
+    None, and nothing is recorded, when the review is not as the person has seen it, he does not hold it, or the act of
+    an earlier verdict is not known yet. Late evidence is recorded whatever the version, and beside the verdict of a
+    closed review too; None when that is the same, or it was recorded before.
     """
+    if statement.actor is None:
+        return _settle_by_evidence(review, statement, now)
     with transaction.atomic():
         if not _take_turn(review, statement, now):
             return None
-        entry = None
-        if statement.actor is not None:
-            entry = record_change(
-                actor=statement.actor,
-                verb="resolve_review",
-                now=now,
-                decision_code=statement.verdict.value,
-                reason=statement.reason,
-                **about(review),
-            )
+        entry = record_change(
+            actor=statement.actor,
+            verb="resolve_review",
+            now=now,
+            decision_code=statement.verdict.value,
+            reason=statement.reason,
+            **about(review),
+        )
         resolution = _record(review, statement, entry, now)
         _follow(review, resolution, now)
         return resolution
@@ -198,7 +208,7 @@ def settle_review(review: Review, statement: Statement, *, now: datetime) -> Res
 def intend_retry(review: Review, statement: Statement, *, now: datetime, **details: Any) -> AuditEntry | None:
     """Commit that the job is to run again since nothing happened; the act follows, and then ledger.close_entry.
 
-    `details` are fields of AuditEntry. None as settle_review. Raises RuntimeError inside a transaction.
+    `details` are fields of AuditEntry. None as settle_review of a person. Raises RuntimeError inside a transaction.
     """
     assert statement.actor is not None
     with transaction.atomic(durable=True):
@@ -210,10 +220,25 @@ def intend_retry(review: Review, statement: Statement, *, now: datetime, **detai
 
 
 def conclude_retry(entry: AuditEntry, now: datetime) -> None:
-    """Close the review whose verdict this act has carried out; call it in the transaction that closes the entry."""
+    """Close the review whose verdict this act has carried out; call it in the transaction that closes the entry.
+
+    If late evidence has closed it since the act was asked for, both stay on record, as a contradiction.
+    """
     resolution = Resolution.objects.filter(audit_entry=entry).select_related("review__operation").first()
     if resolution is not None:
         _follow(resolution.review, resolution, now)
+
+
+def is_contradicted(review: Review) -> bool:
+    """Whether both are on record: that it did not happen, as it was acted on, and that it did. That is an incident."""
+    said = review.resolutions
+    denied = said.filter(verdict=Verdict.DID_NOT_HAPPEN, audit_entry__status=AuditEntry.Status.DONE)
+    return said.filter(verdict=Verdict.HAPPENED).exists() and denied.exists()
+
+
+def has_act_under_way(review: Review) -> bool:
+    """Whether a verdict has led to an act of which it is not known yet whether it was carried out."""
+    return review.resolutions.filter(_UNDER_WAY).exists()
 
 
 def resolutions_of(review: Review) -> QuerySet[Resolution]:
@@ -236,30 +261,33 @@ def about(review: Review) -> dict[str, Any]:
 
 
 def _operation(question: Question, now: datetime) -> Operation:
-    operation, is_new = Operation.objects.get_or_create(
+    operation, _is_new = Operation.objects.get_or_create(
         connection=question.connection,
         queue=question.queue,
         job_id=question.job_id,
+        job_created_at=question.job_created_at,
         defaults={
             "operation_id": _free_operation_id(question),
             "job_type": question.job_type,
-            "job_created_at": question.job_created_at,
             "status": Operation.Status.UNKNOWN,
             "created_at": now,
             "updated_at": now,
         },
     )
-    if not is_new and operation.job_created_at != question.job_created_at:
-        operation.job_created_at, operation.job_type = question.job_created_at, question.job_type
-        operation.save(update_fields=["job_created_at", "job_type"])
     return operation
 
 
 def _free_operation_id(question: Question) -> str:
-    """An id may be used again in another queue, whose readers are others: that is another operation."""
+    """The usual one, if no other job had this id before, be it in another queue, whose readers are others."""
     usual = plain_operation_id(question.connection, question.job_id)
-    is_taken = Operation.objects.filter(operation_id=usual).exclude(queue=question.queue).exists()
-    return f"{usual}@{question.queue}"[:600] if is_taken else usual
+    if not Operation.objects.filter(operation_id=usual).exists():
+        return usual
+    return f"{usual}@{sha256(f'{question.queue}/{question.job_created_at}'.encode()).hexdigest()[:12]}"
+
+
+def _review_of_run(operation: Operation, run: str) -> Review | None:
+    """The review that a question about this run would be: the one that is open, or that of the run."""
+    return open_review_of(operation) or operation.reviews.filter(run=run).first()
 
 
 def _create(operation: Operation, question: Question, now: datetime, opened_by: User | None) -> Review:
@@ -280,11 +308,25 @@ def _create(operation: Operation, question: Question, now: datetime, opened_by: 
 
 
 def _take_turn(review: Review, statement: Statement, now: datetime) -> bool:
-    """Advance the version, if it is the one that was seen and, of a person, he holds the review."""
+    """Advance the version, if it is the one that was seen, the person holds the review, and no act is under way."""
     turn = Review.objects.filter(pk=review.pk, closed_at=None, version=statement.version_seen)
-    if statement.actor is not None:
-        turn = turn.filter(claimed_by=statement.actor, claimed_until__gt=now)
+    turn = turn.filter(claimed_by=statement.actor, claimed_until__gt=now)
+    turn = turn.filter(~Exists(Resolution.objects.filter(_UNDER_WAY, review=OuterRef("pk"))))
     return bool(turn.update(version=F("version") + 1))
+
+
+def _settle_by_evidence(review: Review, statement: Statement, now: datetime) -> Resolution | None:
+    with transaction.atomic():
+        # Locked, so that of this and a verdict at the same moment the later one sees the other.
+        locked = Review.objects.select_for_update(of=("self",)).select_related("operation").get(pk=review.pk)
+        is_known = locked.resolutions.filter(source=Resolution.Source.LATE_EVIDENCE).exists()
+        if is_known or locked.verdict == statement.verdict:
+            return None
+        Review.objects.filter(pk=review.pk).update(version=F("version") + 1)
+        against = {"contradicts": locked.verdict} if locked.verdict else {}
+        resolution = _record(locked, replace(statement, evidence=statement.evidence | against), None, now)
+        _follow(locked, resolution, now)
+        return resolution
 
 
 def _record(review: Review, statement: Statement, entry: AuditEntry | None, now: datetime) -> Resolution:
@@ -313,26 +355,35 @@ def _follow(review: Review, resolution: Resolution, now: datetime) -> None:
     if resolution.verdict == Verdict.SNOOZE:
         still_open.update(snoozed_until=resolution.snoozed_until, **free)
         return
-    if not still_open.update(closed_at=now, verdict=resolution.verdict, **free):
-        return
-    operation = review.operation
-    is_to_run = resolution.audit_entry is not None and resolution.audit_entry.verb in _RUNNING_VERBS
-    _set_status(operation, *(_RUNS_AGAIN if is_to_run else _AFTERWARDS[Verdict(resolution.verdict)]), now)
-    note_verdict(operation.connection, operation.queue, operation.job_id, resolution.verdict)
+    is_closed_by_this = still_open.update(closed_at=now, verdict=resolution.verdict, **free)
+    _set_status(review.operation, *_afterwards(review, resolution), now)
+    if is_closed_by_this:
+        note_verdict(review.operation, resolution.verdict)
 
 
+def _afterwards(review: Review, resolution: Resolution) -> tuple[str, str, str]:
+    """The operation's status, code and sentence after this was said (protocol, 2.1)."""
+    if is_contradicted(review):
+        return _CONTRADICTED
+    if resolution.audit_entry is not None and resolution.audit_entry.verb in _RUNNING_VERBS:
+        return _RUNS_AGAIN
+    said = _said_of(review.operation)
+    if said.has_happened:
+        return _COMPLETED
+    return _GIVEN_UP if said.is_abandoned else _NOT_RUN
+
+
+_UNDER_WAY = Q(audit_entry__status=AuditEntry.Status.INTENDED)
 _RUNNING_VERBS = ("retry_job", "enqueue_job")
 _RUNS_AGAIN = (Operation.Status.QUEUED, "said_not_happened", "It did not take effect, and runs again.")
-_AFTERWARDS = {
-    Verdict.HAPPENED: (Operation.Status.COMPLETED, "said_happened", "It took effect."),
-    Verdict.DID_NOT_HAPPEN: (
-        Operation.Status.CANCELLED,
-        "said_not_happened",
-        "It did not take effect, and nothing was left to run again.",
-    ),
-    Verdict.ABANDON: (Operation.Status.FAILED, "abandoned_possible_effect", "Given up; it may have taken effect."),
-}
-"""The operation's status once its review is closed without an act (protocol, 2.1)."""
+_NOT_RUN = (Operation.Status.CANCELLED, "said_not_happened", "It did not take effect, and was not run again.")
+_COMPLETED = (Operation.Status.COMPLETED, "said_happened", "It took effect.")
+_GIVEN_UP = (Operation.Status.FAILED, "abandoned_possible_effect", "Given up; it may have taken effect.")
+_CONTRADICTED = (
+    Operation.Status.COMPLETED,
+    "contradicting_evidence",
+    "It took effect, though somebody said that it did not: if it ran again, it may have done so twice.",
+)
 
 
 def _set_status(operation: Operation, status: str, code: str, text: str, now: datetime) -> None:

@@ -78,9 +78,7 @@ class Migration(migrations.Migration):
                 "ordering": ["-failed_at", "-id"],
                 "default_permissions": (),
                 "indexes": [
-                    models.Index(
-                        fields=["connection", "queue", "is_open", "-failed_at", "-id"], name="failed_by_time"
-                    ),
+                    models.Index(fields=["connection", "queue", "is_open", "-failed_at", "-id"], name="failed_by_time"),
                     models.Index(
                         fields=["connection", "queue", "is_open", "job_type", "-failed_at", "-id"],
                         name="failed_by_type",
@@ -132,7 +130,9 @@ class Migration(migrations.Migration):
             options={
                 "default_permissions": (),
                 "constraints": [
-                    models.UniqueConstraint(fields=("connection", "queue", "job_id"), name="operation_once_per_job")
+                    models.UniqueConstraint(
+                        fields=("connection", "queue", "job_id", "job_created_at"), name="operation_once_per_job"
+                    )
                 ],
             },
         ),
