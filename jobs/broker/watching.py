@@ -77,7 +77,7 @@ def _read_windows(connection: str, windows: Iterable[Window], offset: int) -> li
         for queue, least, most in windows:
             key = keys.registry("failed", queue)
             pipeline.zrangebyscore(key, least, most, start=offset, num=RANGE_COUNT, withscores=True)
-        return [_certain(answer, []) for answer in connections.fetch(pipeline)]
+        return [certain(answer, []) for answer in connections.fetch(pipeline)]
 
 
 def scan_failed(connection: str, queue: str, cursor: int) -> tuple[int, list[Listed]]:
@@ -98,11 +98,11 @@ def _scan(client: WatchingRedis, connection: str, key: str, cursor: int) -> tupl
     except exceptions.NoPermissionError:
         raise ScanNotAllowed(connection) from None
     except exceptions.ResponseError as error:
-        return 0, _certain(error, [])
+        return 0, certain(error, [])
     return int(following), list(entries)
 
 
-def _certain(answer: Any, default: Any = None) -> Any:
+def certain(answer: Any, default: Any = None) -> Any:
     """An answer of `fetch`, with a key of another type read as `default`: it lists nothing.
 
     What a server in trouble answers instead of a value says nothing about jobs, and is raised.
@@ -119,7 +119,7 @@ def count_failed(connection: str, queues: Sequence[str]) -> int:
         pipeline = client.pipeline()
         for queue in queues:
             pipeline.zcard(keys.registry("failed", queue))
-        return sum(_certain(answer, 0) for answer in connections.fetch(pipeline))
+        return sum(certain(answer, 0) for answer in connections.fetch(pipeline))
 
 
 def scores_of(connection: str, entries: Sequence[tuple[str, bytes]]) -> list[float | None]:
@@ -129,7 +129,7 @@ def scores_of(connection: str, entries: Sequence[tuple[str, bytes]]) -> list[flo
         pipeline = client.pipeline()
         for queue, member in entries:
             pipeline.zscore(keys.registry("failed", queue), member)
-        return [_certain(answer) for answer in connections.fetch(pipeline)]
+        return [certain(answer) for answer in connections.fetch(pipeline)]
 
 
 def standing_of(connection: str, entries: Sequence[tuple[str, str]]) -> list[Standing]:
@@ -142,7 +142,7 @@ def standing_of(connection: str, entries: Sequence[tuple[str, str]]) -> list[Sta
             pipeline.hmget(keys.job(job_id), ["status", "origin"])
         answers = connections.fetch(pipeline)
         return [
-            Standing(_certain(score), *map(fields.optional_text, _certain(hashed, [None, None])))
+            Standing(certain(score), *map(fields.optional_text, certain(hashed, [None, None])))
             for score, hashed in zip(answers[::2], answers[1::2], strict=True)
         ]
 
@@ -157,4 +157,4 @@ def have_newer_results(connection: str, known: Sequence[tuple[str, str]]) -> lis
         pipeline = client.pipeline()
         for job_id, result_id in known:
             pipeline.xread({keys.results(job_id): result_id or "0-0"}, count=1)
-        return [bool(_certain(answer)) for answer in connections.fetch(pipeline)]
+        return [bool(certain(answer)) for answer in connections.fetch(pipeline)]
