@@ -116,7 +116,8 @@ def _who_said_so(case: Case) -> str:
     standing = case.standing
     if standing.said_at is None:
         return ""
-    because = f": “{shorten(standing.reason, LONGEST_REASON, placeholder='…')}”" if standing.reason else ""
+    reason = shorten(standing.reason, LONGEST_REASON, placeholder="…").rstrip(".")
+    because = f": “{reason}”" if reason else ""
     return f" {standing.said_by or 'Late evidence'} said so at {moment(standing.said_at, case.zone)}{because}."
 
 

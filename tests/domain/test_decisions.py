@@ -11,7 +11,9 @@ import pytest
 from jobs.domain.decisions import Action, Case, decide_retry
 from jobs.domain.evidence import Evidence
 from jobs.domain.findings import UNKNOWN_RESULTS, Finding, Judgement, judge
+from jobs.domain.housekeeping import decide_delete, decide_enqueue
 from jobs.domain.idempotency import Idempotency, Promise
+from jobs.domain.standing import Standing
 
 KILLED = "Work-horse terminated unexpectedly; waitpid returned 9 (signal 9); "
 ABANDONED = "Moved to FailedJobRegistry, due to AbandonedJobError, at 2026-01-01"
@@ -137,6 +139,35 @@ def test_what_never_began_is_only_free_to_run_when_no_run_before_it_can_have_act
     assert (decision.action, decision.code) == (Action.REVIEW, "may_have_acted")
 
 
+# What was said in reviews (protocol, R4 to R6).
+SAID = {"said_by": "otto", "said_at": datetime(2026, 3, 14, 15, 0, tzinfo=UTC)}
+STANDINGS = [
+    (Standing(has_happened=True, **SAID), Action.SKIP_DUPLICATE, "already_completed"),
+    (Standing(is_abandoned=True, **SAID), Action.REFUSE, "closed"),
+    (Standing(has_open_review=True), Action.REFUSE, "review_open"),
+    (Standing(has_open_review=True, has_happened=True, **SAID), Action.SKIP_DUPLICATE, "already_completed"),
+]
+
+
+@pytest.mark.parametrize(("standing", "action", "code"), STANDINGS, ids=range(len(STANDINGS)))
+@pytest.mark.parametrize("happened", [name for name in HAPPENED if name != "done but failed"])
+def test_what_was_said_in_a_review_comes_before_the_table(standing, action, code, happened, now):
+    decision = decide_retry(replace(case(now, **HAPPENED[happened]), standing=standing))
+    assert (decision.action, decision.code) == (action, code)
+
+
+def test_who_said_it_when_and_why_is_told(now):
+    gone = Standing(is_abandoned=True, reason="The shop keeps no log.", **SAID)
+    sentence = decide_retry(replace(case(now), standing=gone)).sentence
+    assert sentence.endswith("otto said so at 2026-03-14 15:00:00 UTC: “The shop keeps no log”.")
+    late = Standing(has_happened=True, said_at=SAID["said_at"])
+    assert (
+        "Late evidence said so at 2026-03-14 15:00:00 UTC." in decide_retry(replace(case(now), standing=late)).sentence
+    )
+    long = decide_retry(replace(case(now), standing=replace(gone, reason="no log " * 99))).sentence
+    assert len(long) < 400 and "…" in long
+
+
 # A key is good until the first run's start and the horizon; the retry has to be over by then.
 LIMIT = timedelta(seconds=180)
 KEYS = [
@@ -221,6 +252,26 @@ def test_over_all_inputs_one_more_doubt_never_makes_bolder():
                 surer = (*places[:at], place - 1, *places[at + 1 :])
                 assert caution[surer] <= level, (surer, places)
     assert set(caution.values()) == set(CAUTION.values())
+
+
+def test_over_all_inputs_what_was_said_in_a_review_never_makes_bolder():
+    """Neither an open review nor a closed one opens a way that was shut, for any act on the job."""
+    names = ("listed_in", "queued_times", "is_readable", "exists", "earlier_runs_may_have_acted")
+    ladders = [*(LADDERS[name] for name in names), Finding, CLASSES[::2], (True, False)]
+    shut = {decide_retry: 0, decide_enqueue: 0, decide_delete: 0}
+    for *evidence, finding, promise, is_dead in product(*ladders):
+        status = "queued" if finding is Finding.LOST else "failed"
+        one = made(finding, promise, is_dead, status=status, **dict(zip(names, evidence, strict=True)))
+        for decide in shut:
+            before = decide(one)
+            for standing, _action, _code in STANDINGS[:3]:
+                after = decide(replace(one, standing=standing))
+                assert before.allows_act or not after.allows_act
+                if decide is not decide_delete:
+                    assert CAUTION.get(after.action, 0) >= CAUTION.get(before.action, 0)
+                    assert not after.allows_act
+                shut[decide] += before.allows_act and not after.allows_act
+    assert all(shut.values())
 
 
 STATUSES = ("failed", "stopped", "queued", "started", "finished", "invented", None)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import timedelta
 from itertools import product
 
@@ -12,6 +13,7 @@ from jobs.domain.evidence import Evidence
 from jobs.domain.findings import Finding, Judgement, judge
 from jobs.domain.housekeeping import ORPHAN_GRACE
 from jobs.domain.idempotency import Idempotency, Promise
+from jobs.domain.standing import Standing
 from jobs.domain.verbs import DECIDE, verbs_for
 
 REPEATABLE, UNSAFE = Promise(Idempotency.REPEATABLE), Promise(Idempotency.UNSAFE)
@@ -112,6 +114,31 @@ def test_what_an_orphan_may_bring_back_is_deleted_when_that_is_dead(now):
 def test_a_job_with_a_live_lease_is_neither_deleted_nor_cancelled(state, verb, now):
     one = case(now, **{**states(now)[state], "executions": 1, "lease_until": now + timedelta(seconds=5)})
     assert not DECIDE[verb](one).allows_act
+
+
+IN_REVIEW = Standing(has_open_review=True)
+SAID = (Standing(has_happened=True), Standing(is_abandoned=True))
+
+
+def test_what_is_in_review_stays_as_evidence_until_that_is_closed(now):
+    one = case(now, REPEATABLE, **states(now)["failed"])
+    decision = DECIDE["delete_job"](replace(one, standing=IN_REVIEW))
+    assert (decision.action, decision.code) == (Action.REFUSE, "review_open")
+    assert all(DECIDE["delete_job"](replace(one, standing=standing)).allows_act for standing in SAID)
+
+
+@pytest.mark.parametrize("state", ["scheduled", "retry pending", "lost", "lost again"])
+def test_what_was_said_in_a_review_keeps_a_job_from_being_hastened(state, now):
+    one = case(now, REPEATABLE, **states(now)[state])
+    codes = [DECIDE["enqueue_job"](replace(one, standing=standing)).code for standing in (IN_REVIEW, *SAID)]
+    assert codes == ["review_open", "already_completed", "closed"]
+
+
+@pytest.mark.parametrize(
+    ("verb", "state"), [("cancel_job", "queued"), ("cancel_job", "retry pending"), ("stop_job", "running")]
+)
+def test_what_keeps_a_job_in_review_from_running_can_be_done(verb, state, now):
+    assert DECIDE[verb](replace(case(now, **states(now)[state]), standing=IN_REVIEW)).allows_act
 
 
 def test_stopping_says_that_the_outcome_may_become_unknown(now):
