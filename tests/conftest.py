@@ -22,6 +22,7 @@ from opsboard.runner.valkey import EmbeddedValkey, free_port
 from tests.support.append_only import let_tests_clean_up
 from tests.support.chromium import INSTALL, find_chromium
 from tests.support.real_rq import VERSIONS, RealRQ
+from tests.support.watched import WatchedClient
 
 PASSWORD = "correct horse battery staple"
 """Everybody's, where a test signs in through the page."""
@@ -206,11 +207,15 @@ def client() -> Client:
 
 
 @pytest.fixture
-def sign_in() -> Callable[[User], Client]:
-    """A browser of a person's own, signed in."""
+def sign_in() -> Callable[..., Client]:
+    """A browser of a person's own, signed in.
 
-    def browser_of(person: User) -> Client:
-        browser = Client(HTTP_HOST="localhost")
+    Before it opens the failed list, what an observer would have written down by then is written down; with
+    `watched=False` only what the test has written itself, or `watch()` for it.
+    """
+
+    def browser_of(person: User, *, watched: bool = True) -> Client:
+        browser = (WatchedClient if watched else Client)(HTTP_HOST="localhost")
         browser.force_login(person, backend="django.contrib.auth.backends.ModelBackend")
         return browser
 

@@ -1,4 +1,4 @@
-"""The failed list and the lists of one queue by state."""
+"""The lists of one queue by state, as RQ has them."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ class ListPage:
     """One page of a list. `newer` and `older` are cursors for the address, None where there is nothing more."""
 
     connection: str
-    queue: str | None
+    queue: str
     state: str
     rows: tuple[JobRow, ...]
     total: int
@@ -28,33 +28,6 @@ class ListPage:
     is_first: bool
     is_out_of_order: bool = False
     """Some rows are kept for another time than the rest, so that RQ files them out of the order of their failing."""
-    queues: tuple[str, ...] = ()
-    """The queues that the list covers or could be narrowed to."""
-
-
-def failed_page(
-    visibility: Visibility,
-    connection: str,
-    queue: Queue | None,
-    *,
-    after: Cursor | None,
-    before: Cursor | None,
-    now: datetime,
-) -> ListPage:
-    """Failed jobs of one queue, or of all that one may see, newest first. Raises BrokerUnavailable."""
-    known = recorded_queue_names(visibility, connection)
-    page = read_registry(
-        connection,
-        "failed",
-        [queue.name] if queue else known,
-        after=after,
-        before=before,
-        with_errors=True,
-        discover=visibility.everything and queue is None,
-    )
-    choices = sorted({*known, *page.queues})
-    name = queue.name if queue else None
-    return _list_page(connection, name, "failed", page, choices, now, is_first=not (after or before))
 
 
 def registry_page(queue: Queue, state: str, *, after: Cursor | None, before: Cursor | None, now: datetime) -> ListPage:
@@ -62,7 +35,7 @@ def registry_page(queue: Queue, state: str, *, after: Cursor | None, before: Cur
     page = read_registry(
         queue.connection, state, [queue.name], after=after, before=before, with_errors=state == "failed"
     )
-    return _list_page(queue.connection, queue.name, state, page, [], now, is_first=not (after or before))
+    return _list_page(queue.connection, queue.name, state, page, now, is_first=not (after or before))
 
 
 def queued_page(queue: Queue, *, start: int, now: datetime) -> ListPage:
@@ -91,9 +64,7 @@ def visible_connections(visibility: Visibility) -> list[str]:
     return [name for name in connections.names() if visibility.everything or name in seen]
 
 
-def _list_page(
-    connection: str, queue: str | None, state: str, page: JobPage, queues: list[str], now: datetime, *, is_first: bool
-) -> ListPage:
+def _list_page(connection: str, queue: str, state: str, page: JobPage, now: datetime, *, is_first: bool) -> ListPage:
     rows = job_rows(connection, state, page.rows, now)
     ended = [row.failed_at for row in rows if row.failed_at]
     return ListPage(
@@ -106,7 +77,6 @@ def _list_page(
         older=page.older.encode() if page.older else None,
         is_first=is_first,
         is_out_of_order=state == "failed" and not _is_falling(ended),
-        queues=tuple(queues),
     )
 
 

@@ -21,7 +21,6 @@ from jobs.domain.verbs import DECIDE
 from jobs.judging import case_of, declared_type, standing_of
 from jobs.models import AuditEntry, Queue
 from jobs.permissions import RIGHT_FOR, Visibility, permissions_by_queue
-from jobs.selectors.lists import ListPage
 
 
 @dataclass(frozen=True)
@@ -44,13 +43,6 @@ def offer(user: User, queues: Sequence[Queue], state: str) -> Offer:
         verbs=[verb for verb in fitting if any(verb in verbs for verbs in allowed.values())],
         queues=frozenset(queue for queue, verbs in allowed.items() if verbs),
     )
-
-
-def queues_of(seen: Visibility, page: ListPage) -> list[Queue]:
-    """The queues that the page covers; those without a record, which only superusers see, as unsaved ones."""
-    recorded = {queue.name: queue for queue in seen.queues if queue.connection == page.connection}
-    names = [page.queue] if page.queue else page.queues
-    return [recorded.get(name) or Queue(connection=page.connection, name=name) for name in names]
 
 
 # Before the act -------------------------------------------------------------------------------------------------------

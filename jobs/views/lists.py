@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-from urllib.parse import urlencode
-
 from django.core.exceptions import BadRequest
 from django.http import Http404, HttpResponse
 from django.utils import timezone
 from django.views.decorators.http import require_safe
 
-from jobs.broker.errors import BrokerUnavailable
 from jobs.broker.keys import STATES
 from jobs.models import Queue
-from jobs.permissions import Visibility, find_queue, visibility
-from jobs.selectors.lists import ListPage, failed_page, queued_page, registry_page, visible_connections
-from jobs.selectors.ticked import offer, queues_of
+from jobs.permissions import find_queue, visibility
+from jobs.selectors.failures import failed_page
+from jobs.selectors.lists import ListPage, queued_page, registry_page, visible_connections
+from jobs.selectors.ticked import offer
+from jobs.views.failed_filter import read_filter, read_places
 from jobs.views.requests import SignedInRequest, cursors, known_connection, render_page
 
 FARTHEST = 10_000_000
@@ -23,31 +22,24 @@ FARTHEST = 10_000_000
 
 @require_safe
 def failed(request: SignedInRequest) -> HttpResponse:
-    """Failed jobs, newest first: `connection` and `queue` narrow, `after` and `before` turn the page."""
-    seen = visibility(request.user)
+    """Failed jobs, newest first, narrowed as views/failed_filter.py reads it; `after` and `before` turn the page."""
+    seen, now = visibility(request.user), timezone.now()
     choices = visible_connections(seen)
-    connection = _chosen_connection(request, choices)
-    queue = _chosen_queue(request, connection)
-    after, before = cursors(request)
-    page, unreachable = None, ""
-    if connection:
-        try:
-            page = failed_page(seen, connection, queue, after=after, before=before, now=timezone.now())
-        except BrokerUnavailable as error:
-            unreachable = error.cause
-    page = page or _empty(connection, queue, seen)
+    narrowed = read_filter(request, choices, now)
+    after, before = read_places(request)
+    page = failed_page(seen, narrowed.wanted, narrowed.queue, after=after, before=before, now=now)
     return render_page(
         request,
         "failed_page.html",
         {
             "page": page,
-            "offer": offer(request.user, queues_of(seen, page), "failed"),
+            "narrowed": narrowed,
+            "offer": offer(request.user, [narrowed.queue] if narrowed.queue else page.queues, "failed"),
             "connections": choices,
-            "store_unreachable": unreachable,
-            "query": urlencode({"connection": connection, **({"queue": queue.name} if queue else {})}),
+            "query": narrowed.query,
         },
         part="_failed_rows_part.html",
-        status=503 if unreachable else 200,
+        status=400 if narrowed.errors else 503 if page.unreachable else 200,
     )
 
 
@@ -85,30 +77,3 @@ def _position(request: SignedInRequest) -> int:
     if not (text.isascii() and text.isdigit()):
         raise BadRequest("A position in a queue is a whole number.")
     return min(int(text[:12]), FARTHEST)
-
-
-def _chosen_connection(request: SignedInRequest, choices: list[str]) -> str:
-    """The connection asked for, else the first one may see; '' when there is none."""
-    wanted = request.GET.get("connection")
-    if wanted and wanted not in choices:
-        raise Http404
-    return wanted or (choices[0] if choices else "")
-
-
-def _chosen_queue(request: SignedInRequest, connection: str) -> Queue | None:
-    name = request.GET.get("queue")
-    return find_queue(request.user, connection, name) if name and connection else None
-
-
-def _empty(connection: str, queue: Queue | None, seen: Visibility) -> ListPage:
-    return ListPage(
-        connection=connection,
-        queue=queue.name if queue else None,
-        state="failed",
-        rows=(),
-        total=0,
-        newer=None,
-        older=None,
-        is_first=True,
-        queues=tuple(one.name for one in seen.queues if one.connection == connection),
-    )

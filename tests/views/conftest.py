@@ -15,6 +15,7 @@ from redis import Redis
 from tests.support.keyspace import Dump, dump, load
 from tests.support.minefield import lay
 from tests.support.real_rq import RealRQ, wait_until
+from tests.support.watched import WatchedClient
 
 ROLES = ("signed_out", "outsider", "viewer", "operator", "pia", "lead", "superuser")
 """Everybody there is: the last five by what they may do in orders, where pia may do nothing; payroll is hers."""
@@ -72,10 +73,13 @@ def _mines(valkey, _interpreters, mined_folder) -> Callable[[str], Dump]:
 
 @pytest.fixture
 def browser_of(request) -> Callable[..., Client]:
-    """A browser by the name of a role, signed in or not; `strict`: its forms need their token, as real ones do."""
+    """A browser by the name of a role, signed in or not; `strict`: its forms need their token, as real ones do.
 
-    def browser(role: str, *, strict: bool = False) -> Client:
-        found = Client(HTTP_HOST="localhost", enforce_csrf_checks=strict)
+    It opens the failed list as that of `sign_in` does.
+    """
+
+    def browser(role: str, *, strict: bool = False, watched: bool = True) -> Client:
+        found = (WatchedClient if watched else Client)(HTTP_HOST="localhost", enforce_csrf_checks=strict)
         if role != "signed_out":
             person = request.getfixturevalue(role)
             found.force_login(person, backend="django.contrib.auth.backends.ModelBackend")
