@@ -6,7 +6,7 @@ import json
 import re
 from datetime import UTC, datetime
 
-_TIME_FORMATS = ("%Y-%m-%dT%H:%M:%S.%fZ", "%Y-%m-%dT%H:%M:%SZ")
+_TIME = re.compile(rb"[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}(?:\.[0-9]{1,6})?Z")
 _STREAM_ID = re.compile(rb"^(\d{1,16})-\d{1,20}$")
 
 
@@ -22,12 +22,11 @@ def optional_text(raw: bytes | None) -> str | None:
 
 def time(raw: bytes | None) -> datetime | None:
     """One of RQ's time texts (always UTC), or None when it is missing, empty or not a time."""
-    for form in _TIME_FORMATS:
-        try:
-            return _sane(datetime.strptime(text(raw), form).replace(tzinfo=UTC))
-        except ValueError:
-            continue
-    return None
+    try:
+        # Ten times as fast as strptime, and many jobs are read at once; but it takes other forms too.
+        return _sane(datetime.fromisoformat(raw.decode())) if raw and _TIME.fullmatch(raw) else None
+    except ValueError:
+        return None
 
 
 def epoch(raw: bytes | float | None) -> datetime | None:

@@ -112,14 +112,15 @@ def certain(answer: Any, default: Any = None) -> Any:
     return value(answer, default)
 
 
-def count_failed(connection: str, queues: Sequence[str]) -> int:
-    """How many entries these queues' failed registries hold together. Raises BrokerUnavailable."""
+def count_failed(connection: str, queues: Sequence[str]) -> dict[str, int]:
+    """How many entries each of these queues' failed registries holds. Raises BrokerUnavailable."""
     keys = connections.get(connection).keys
     with connections.watching(connection) as client:
         pipeline = client.pipeline()
         for queue in queues:
             pipeline.zcard(keys.registry("failed", queue))
-        return sum(certain(answer, 0) for answer in connections.fetch(pipeline))
+        counts = [certain(answer, 0) for answer in connections.fetch(pipeline)]
+    return dict(zip(queues, counts, strict=True))
 
 
 def scores_of(connection: str, entries: Sequence[tuple[str, bytes]]) -> list[float | None]:

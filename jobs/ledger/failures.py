@@ -7,8 +7,8 @@ from datetime import datetime, timedelta
 from hashlib import sha256
 from typing import NamedTuple, TypeVar
 
-from django.db import transaction
-from django.db.models import CharField, Exists, OuterRef, Q, TextField
+from django.db import models, transaction
+from django.db.models import CharField, Exists, OuterRef, Q
 
 from jobs.models import AuditEntry, FailedJob, ObservedAttempt, Operation, Review
 
@@ -26,6 +26,10 @@ _DELETING = [verb for verb, place in _AFTER_ACT.items() if place == FailedJob.Pl
 _CLOCKS_APART = timedelta(minutes=1)
 _NEVER_CHANGED = {"id", "digest", "connection", "queue", "job_id"}
 _Row = TypeVar("_Row", FailedJob, ObservedAttempt)
+_TEXTS = {
+    model: {field.name: field.max_length for field in model._meta.concrete_fields if isinstance(field, CharField)}
+    for model in (FailedJob, ObservedAttempt)
+}
 _WHERE_IT_STOOD = ("digest", "connection", "queue", "job_id", "score", "noticed_at")
 _CHANGED = [field.name for field in FailedJob._meta.concrete_fields if field.name not in _NEVER_CHANGED]
 
@@ -62,10 +66,13 @@ def known_failures(digests: Collection[str]) -> dict[str, Known]:
     return {digest: Known(*known) for digest, *known in rows}
 
 
-def results_on_record(digests: Collection[str]) -> frozenset[tuple[str, str]]:
-    """(digest, result id) of every attempt that is stored of these."""
+def results_on_record(digests: Collection[str]) -> dict[str, set[str]]:
+    """The result ids of the attempts that are stored of these, by digest; of a new one there is nothing in it."""
+    found: dict[str, set[str]] = {}
     stored = ObservedAttempt.objects.filter(failed_job__digest__in=digests)
-    return frozenset(stored.values_list("failed_job__digest", "result_id"))
+    for digest, result_id in stored.values_list("failed_job__digest", "result_id"):
+        found.setdefault(digest, set()).add(result_id)
+    return found
 
 
 def note_failures(readings: Iterable[Reading]) -> None:
@@ -118,17 +125,21 @@ def _add_attempts(readings: Sequence[Reading]) -> None:
 
 def _fitted(row: _Row) -> _Row:
     """Texts as their columns take them: names out of Redis may be longer, or hold a NUL, which PostgreSQL refuses."""
-    for field in row._meta.concrete_fields:
-        text = getattr(row, field.attname)
-        if isinstance(field, CharField | TextField) and isinstance(text, str):
-            setattr(row, field.attname, text.replace("\0", "\N{REPLACEMENT CHARACTER}")[: field.max_length])
+    for name, longest in _TEXTS[type(row)].items():
+        setattr(row, name, getattr(row, name).replace("\0", "\N{REPLACEMENT CHARACTER}")[:longest])
     return row
 
 
-def standing_rows(connection: str, *, after: int, limit: int) -> list[FailedJob]:
-    """The rows of jobs that stood in a failed registry when they were last looked at, by id, from `after` on."""
-    rows = FailedJob.objects.filter(connection=connection, place=FailedJob.Place.FAILED, pk__gt=after)
-    return list(rows.order_by("pk").only(*_WHERE_IT_STOOD)[:limit])
+def count_standing(connection: str) -> dict[str, int]:
+    """How many jobs stood in each queue's failed registry when they were last looked at; one query."""
+    rows = FailedJob.objects.filter(connection=connection, place=FailedJob.Place.FAILED)
+    return dict(rows.order_by().values_list("queue").annotate(models.Count("pk")))
+
+
+def standing_rows(connection: str, queues: Collection[str], *, after: int, limit: int) -> list[FailedJob]:
+    """The rows of these jobs, by id, from `after` on."""
+    rows = FailedJob.objects.filter(connection=connection, place=FailedJob.Place.FAILED, queue__in=queues)
+    return list(rows.filter(pk__gt=after).order_by("pk").only(*_WHERE_IT_STOOD)[:limit])
 
 
 def odd_rows(connection: str, queue: str) -> list[FailedJob]:

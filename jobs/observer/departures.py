@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator, Sequence
 from datetime import datetime
 
-from jobs.broker.watching import Standing, scores_of, standing_of
-from jobs.ledger.failures import deleted_here, digest_of, note_departures, odd_rows, standing_rows
+from jobs.broker.watching import Standing, count_failed, scores_of, standing_of
+from jobs.ledger.failures import count_standing, deleted_here, digest_of, note_departures, odd_rows, standing_rows
 from jobs.models import FailedJob
 
 BATCH = 500
@@ -22,9 +22,15 @@ def walk(connection: str, now: datetime) -> int:
 
 
 def walk_in_batches(connection: str, now: datetime) -> Iterator[int]:
-    """The same, some at a time: between two of them the caller may do something else, or stop for good."""
+    """The same, some at a time: between two of them the caller may do something else, or stop for good.
+
+    Whatever is listed is in the index, so a queue of which no more is in the index than is listed has lost nobody.
+    """
+    standing = count_standing(connection)
+    listed = count_failed(connection, list(standing))
+    queues = [queue for queue, count in standing.items() if count > listed[queue]]
     last = 0
-    while rows := standing_rows(connection, after=last, limit=BATCH):
+    while queues and (rows := standing_rows(connection, queues, after=last, limit=BATCH)):
         yield _note_those_that_left(connection, [row for row in rows if _is_named(row)], now)
         last = rows[-1].pk
 

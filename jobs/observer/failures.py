@@ -104,7 +104,7 @@ def sweep_in_batches(
 ) -> Iterator[int]:
     """The same, some at a time; what fails meanwhile may be left to the next sweep. Raises BrokerUnavailable."""
     queues = watched_queues(connection)
-    progress.total = count_failed(connection, queues)
+    progress.total = sum(count_failed(connection, queues).values())
     for queue in queues:
         began, odd, cursor, is_first = clock(), set(), 0, True
         while cursor or is_first:

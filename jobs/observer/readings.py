@@ -55,11 +55,11 @@ class _Entry(NamedTuple):
 
 
 def read_failures(
-    connection: str, listed: Sequence[Listed], on_record: Collection[tuple[str, str]], now: datetime
+    connection: str, listed: Sequence[Listed], on_record: Mapping[str, Collection[str]], now: datetime
 ) -> list[Read]:
     """What these entries are; one that is listed no more and whose job has left nothing is left out.
 
-    `on_record`: (digest, result id) of attempts that need not be read again. Raises BrokerUnavailable.
+    `on_record`: by digest, the ids of results that need not be kept again. Raises BrokerUnavailable.
     """
     entries = _read(connection, listed, now)
     types = declared_types(entry.detail.job.call for entry in entries if entry.detail)
@@ -89,13 +89,13 @@ def _reading(
     entry: _Entry,
     row: JobRow,
     types: Mapping[str, JobType],
-    on_record: Collection[tuple[str, str]],
+    on_record: Mapping[str, Collection[str]],
     now: datetime,
 ) -> Reading:
     digest, detail = digest_of(connection, entry.listed.queue, entry.listed.member), entry.detail
     declared = types.get(function_path(detail.job.call) or "") if detail else None
-    attempts = tuple(_attempts(detail, declared)) if detail else ()
-    newest = attempts[0] if attempts else None
+    masks = masks_of(detail.job.call, declared) if detail else None
+    attempts = list(_attempts(detail, row, masks, on_record.get(digest, ()))) if detail and masks else []
     job_id = entry.listed.job_id
     is_plain = job_id is not None and "\0" not in job_id
     failed = FailedJob(
@@ -106,7 +106,7 @@ def _reading(
         can_open=row.can_open and is_plain,
         job_type=row.function or "",
         finding=judge(evidence_of(detail), now).finding if detail else Finding.UNRECOGNISED,
-        error_class=newest.error_class if newest else "",
+        error_class=attempts[0].error_class if attempts else "",
         error_line=row.error,
         note=row.note if is_plain else NO_TEXT,
         ids=recorded_ids_of(detail.job.call, declared) if detail else [],
@@ -118,7 +118,7 @@ def _reading(
         **_times(detail, now),
         **_place(detail, now),
     )
-    return Reading(failed, [one for one in attempts if (digest, one.result_id) not in on_record])
+    return Reading(failed, attempts)
 
 
 def _place(detail: JobDetail | None, now: datetime) -> dict[str, Any]:
@@ -143,13 +143,16 @@ def _failed_at(detail: JobDetail, now: datetime) -> datetime:
     return min(ended or now, now)
 
 
-def _attempts(detail: JobDetail, declared: JobType | None) -> Iterator[ObservedAttempt]:
-    masks = masks_of(detail.job.call, declared)
+def _attempts(detail: JobDetail, row: JobRow, masks: Masks, known: Collection[str]) -> Iterator[ObservedAttempt]:
+    """The newest one, and before it those that are not known yet."""
     for at, result in enumerate(detail.results):
-        yield _attempt(result, masks, keep=OLDER_CHARACTERS if at else LATEST_CHARACTERS)
+        if at == 0:
+            yield _attempt(result, masks, row.error, keep=LATEST_CHARACTERS)
+        elif result.id not in known:
+            yield _attempt(result, masks, one_line(result, masks), keep=OLDER_CHARACTERS)
 
 
-def _attempt(result: Result, masks: Masks, *, keep: int) -> ObservedAttempt:
+def _attempt(result: Result, masks: Masks, line: str, *, keep: int) -> ObservedAttempt:
     error = error_text(result, masks, keep=keep)
     return ObservedAttempt(
         result_id=result.id,
@@ -159,7 +162,7 @@ def _attempt(result: Result, masks: Masks, *, keep: int) -> ObservedAttempt:
         ended_at=result.ended_at,
         recorded_at=result.created_at,
         error_class=error.traceback.exceptions[-1].kind if error else "",
-        error_line=one_line(result, masks),
+        error_line=line,
         compressed_text=zlib.compress(error.text.encode()) if error else b"",
         is_shortened=error.shortened if error else False,
     )

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
-LEAST_PERIOD = timedelta(seconds=20)
+LEAST_PERIOD = timedelta(seconds=30)
 SHARE = 4
 """A round begins at the earliest so many times its duration after it began last: three quarters of the time are quiet.
 
