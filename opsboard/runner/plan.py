@@ -61,8 +61,15 @@ class Plan:
             arguments=("-m", "gunicorn", "--config", "opsboard/gunicorn_conf.py", "--log-level", "warning"),
             environ={**self.environ, **_least_rights(self.valkey)},
         )
+        observer = Process(
+            name="observer",
+            arguments=("manage.py", "observe"),
+            environ={**self.environ, **_least_rights(self.valkey)},
+            # It may be waiting for a database that another process has locked.
+            grace_seconds=25.0,
+        )
         if self.valkey is None:
-            return (web,)
+            return web, observer
         worker = Process(
             name="worker",
             arguments=("manage.py", "rqworker", "--with-scheduler", *WORKED),
@@ -70,7 +77,7 @@ class Plan:
             # RQ logs each job's arguments, and a page of traceback for each that fails.
             is_quiet=True,
         )
-        return web, worker
+        return web, worker, observer
 
 
 def read_plan(environ: Mapping[str, str]) -> Plan:
@@ -126,7 +133,7 @@ def _embedded(folder: Path) -> EmbeddedValkey:
 
 
 def _least_rights(valkey: EmbeddedValkey | None) -> dict[str, str]:
-    """What the web process gets instead of the account that may do everything: the two that we advise others to use."""
+    """What our processes get instead of the account that may do everything: the two that we advise others to use."""
     if valkey is None:
         return {}
     return {

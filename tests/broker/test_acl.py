@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from redis import Redis, exceptions
 
-from jobs.broker.guarded import READ_COMMANDS
+from jobs.broker.guarded import READ_COMMANDS, WATCH_COMMANDS
 from opsboard.runner.valkey import EmbeddedValkey, free_port
 
 ACL = Path(__file__).parents[2] / "deploy/redis-acl.conf"
@@ -26,7 +26,9 @@ WRITES = [
     "EXPIRE rq:a 9",
     "XADD rq:a * b c",
 ]
-DANGERS = ["FLUSHALL", "CONFIG GET *", "KEYS *", "SCAN 0", "ACL LIST", "SHUTDOWN", "MONITOR", "SAVE"]
+WATCHES = ["SCAN 0", "ZSCAN rq:a 0"]
+"""What the observer sends besides."""
+DANGERS = ["FLUSHALL", "CONFIG GET *", "KEYS *", "ACL LIST", "SHUTDOWN", "MONITOR", "SAVE"]
 SCRIPTS = Path(__file__).parents[2] / "jobs/broker/lua"
 
 
@@ -53,8 +55,15 @@ def test_whatever_the_reading_client_may_send_is_allowed(account, command):
     account.execute_command(*command.split(" "))
 
 
-def test_these_are_all_that_it_may_send():
+@pytest.mark.parametrize("account", ["reader"], indirect=True)
+@pytest.mark.parametrize("command", WATCHES)
+def test_whatever_the_observer_may_send_is_allowed_to_the_reader(account, command):
+    account.execute_command(*command.split(" "))
+
+
+def test_these_are_all_that_they_may_send():
     assert {command.split(" ")[0] for command in READS} == READ_COMMANDS
+    assert {command.split(" ")[0] for command in [*READS, *WATCHES]} == WATCH_COMMANDS
 
 
 @pytest.mark.parametrize("account", ["reader"], indirect=True)
@@ -65,7 +74,7 @@ def test_the_reader_changes_nothing(account, command):
 
 
 @pytest.mark.parametrize("account", ["actor"], indirect=True)
-@pytest.mark.parametrize("command", [*DANGERS, "SET other 1", "GET other", "PUBLISH other b", "SCRIPT FLUSH"])
+@pytest.mark.parametrize("command", [*DANGERS, *WATCHES, "SET other 1", "GET other", "PUBLISH other b", "SCRIPT FLUSH"])
 def test_the_actor_touches_nothing_but_jobs_and_marks(account, command):
     with pytest.raises(exceptions.NoPermissionError):
         account.execute_command(*command.split(" "))

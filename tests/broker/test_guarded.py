@@ -7,7 +7,7 @@ from redis import Redis
 
 from jobs.broker import connections
 from jobs.broker.errors import UnknownConnection, WriteOnReadPath
-from jobs.broker.guarded import READ_COMMANDS
+from jobs.broker.guarded import WATCH_COMMANDS
 
 
 @pytest.fixture
@@ -58,7 +58,23 @@ def test_no_transaction_can_be_begun(reader):
 def test_every_allowed_command_is_one_that_the_server_calls_read_only(redis_client):
     without_keys = {"PING", "INFO", "TIME"}
     known = redis_client.command()
-    assert [name for name in READ_COMMANDS - without_keys if "readonly" not in known[name.lower()]["flags"]] == []
+    assert [name for name in WATCH_COMMANDS - without_keys if "readonly" not in known[name.lower()]["flags"]] == []
+
+
+def test_only_the_observer_may_go_through_whole_keys(reader):
+    for ask in (lambda client: client.scan(), lambda client: client.zscan("rq:failed:orders")):
+        with pytest.raises(WriteOnReadPath):
+            ask(reader)
+        with connections.watching("default") as watcher:
+            ask(watcher)
+
+
+@pytest.mark.parametrize("command", WRITES, ids=lambda command: command[0])
+def test_the_observer_writes_as_little_as_a_page(redis_client, command):
+    with connections.watching("default") as watcher:
+        for client in (watcher, watcher.pipeline()):
+            with pytest.raises(WriteOnReadPath):
+                client.execute_command(*command)
 
 
 def test_a_connection_that_nobody_configured_is_unknown(redis_client):
