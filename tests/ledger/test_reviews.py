@@ -14,7 +14,7 @@ from jobs.domain.verdicts import Verdict
 from jobs.ledger import closing, reviews
 from jobs.ledger.failures import digest_of
 from jobs.models import AuditEntry, FailedJob, Operation, Resolution, Review
-from tests.support.reviews import CREATED_AT, opened, question, statement
+from tests.support.statements import CREATED_AT, opened, question, statement
 
 pytestmark = pytest.mark.django_db
 together = pytest.mark.django_db(transaction=True)
