@@ -78,6 +78,14 @@ def store_warnings(
     return tuple(sorted(found, reverse=True))
 
 
+def review_warnings(*, overdue: int) -> tuple[Notice, ...]:
+    """The warnings about reviews that nobody has answered in time."""
+    if not overdue:
+        return ()
+    are = "1 review is" if overdue == 1 else f"{overdue} reviews are"
+    return (Notice(Level.WARNING, f"{are} older than the age limit."),)
+
+
 def _jobs(count: int) -> str:
     return "1 job is" if count == 1 else f"{count} jobs are"
 

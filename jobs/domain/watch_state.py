@@ -8,6 +8,7 @@ from datetime import datetime, timedelta
 from enum import StrEnum
 
 from jobs.domain.notices import Level, Notice
+from jobs.domain.times import split_duration
 from jobs.domain.watch import WatchReport
 
 LATE_AFTER = timedelta(seconds=30)
@@ -40,14 +41,18 @@ class Watch:
     reports: Mapping[str, WatchReport]
 
     @property
+    def heard_at(self) -> datetime | None:
+        """When it last looked, or began to lead."""
+        return max(filter(None, (self.last_pass_at, self.leads_since)), default=None)
+
+    @property
     def state(self) -> WatchState:
         """How it stands as a whole: STARTING, LATE, ABSENT or KEEPS_UP."""
-        heard_at = max(filter(None, (self.last_pass_at, self.leads_since)), default=None)
-        if heard_at is None or self.now - heard_at > ABSENT_AFTER:
+        if self.heard_at is None or self.now - self.heard_at > ABSENT_AFTER:
             return WatchState.ABSENT
-        if self.now - heard_at > LATE_AFTER:
+        if self.now - self.heard_at > LATE_AFTER:
             return WatchState.LATE
-        return WatchState.KEEPS_UP if heard_at == self.last_pass_at else WatchState.STARTING
+        return WatchState.KEEPS_UP if self.heard_at == self.last_pass_at else WatchState.STARTING
 
     def report_of(self, connection: str) -> WatchReport:
         """What it says of a connection; of one that it never met, a report that says nothing."""
@@ -68,15 +73,9 @@ class Watch:
 def watch_warnings(watch: Watch) -> tuple[Notice, ...]:
     """What is wrong with the observer as a whole: nothing, or one sentence with the remedy."""
     if watch.state is WatchState.ABSENT:
-        return (Notice(Level.ALARM, f"{_absence(watch)} {_MISSED} Start it with manage.py observe."),)
-    if watch.state is WatchState.LATE and watch.last_pass_at:
-        seconds = int((watch.now - watch.last_pass_at).total_seconds())
-        return (
-            Notice(
-                Level.WARNING,
-                f"The observer has not looked for {seconds} s: new failures and unknown results show up late.",
-            ),
-        )
+        return (Notice(Level.ALARM, f"{_silence(watch)} {_MISSED} Start it with manage.py observe."),)
+    if watch.state is WatchState.LATE:
+        return (Notice(Level.WARNING, f"{_silence(watch)} New failures and unknown results show up late."),)
     return ()
 
 
@@ -84,12 +83,12 @@ def connection_watch_warnings(watch: Watch, connection: str) -> tuple[Notice, ..
     """What is wrong with the observer on one connection, unless something is wrong with it as a whole."""
     report, state = watch.report_of(connection), watch.state_of(connection)
     if state is WatchState.KEPT_OUT:
-        return (Notice(Level.WARNING, f"The observer can't read everything here: {report.error}"),)
+        return (Notice(Level.WARNING, f"The observer can't read all of “{connection}”: {report.error}"),)
     if state is WatchState.FILLING:
         return (
             Notice(
                 Level.HINT,
-                f"Older failures are still being read in{_share(report)}: the list of failures is not complete yet.",
+                f"Older failures of “{connection}” are still being read in{_share(report)}: some are not listed yet.",
             ),
         )
     return ()
@@ -103,15 +102,11 @@ def fill_percent(report: WatchReport) -> int | None:
 _MISSED = "New failures are not listed, and unknown results are noticed by nobody."
 
 
-def _absence(watch: Watch) -> str:
-    if watch.last_pass_at is None:
+def _silence(watch: Watch) -> str:
+    if watch.heard_at is None:
         return "No observer has looked yet."
-    minutes = int((watch.now - watch.last_pass_at).total_seconds() // 60)
-    return f"The observer has not looked for {minutes} min." if minutes < 120 else _for_hours(minutes // 60)
-
-
-def _for_hours(hours: int) -> str:
-    return f"The observer has not looked for {hours} h."
+    number, unit = split_duration(watch.now - watch.heard_at)[0]
+    return f"The observer has not looked for {number} {unit}."
 
 
 def _share(report: WatchReport) -> str:

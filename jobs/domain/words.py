@@ -81,6 +81,13 @@ STATE_WORDS: dict[str, StateWord] = {
     "worker_idle": _made(_("idle"), Look.WAITING),
     "worker_leaving": _made(_("leaving"), Look.SKIPPED, "stopped"),
     "worker_dead": _made(_("no sign of life"), Look.FAILED),
+    # The observer
+    "watch_keeps_up": _made(_("keeps up"), Look.DONE),
+    "watch_filling": _made(_("still reading in"), Look.RUNNING),
+    "watch_kept_out": _made(_("can't read all"), Look.REVIEW, "flag"),
+    "watch_starting": _made(_("starting"), Look.WAITING),
+    "watch_late": _made(_("late"), Look.REVIEW, "flag"),
+    "watch_absent": _made(_("absent"), Look.FAILED, "flag"),
     # Levels of a warning
     "ok": _made(_("in order"), Look.DONE),
     "hint": _made(_("hint"), Look.WAITING, "info"),

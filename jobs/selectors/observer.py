@@ -3,20 +3,90 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
+from django.conf import settings
+from django.contrib.auth.models import User
+from django.db.models import Count
+
+from jobs.domain.notices import Notice
 from jobs.domain.watch import WatchReport
-from jobs.domain.watch_state import Watch
-from jobs.models import ObserverState
+from jobs.domain.watch_state import Watch, WatchState, connection_watch_warnings, fill_percent, watch_warnings
+from jobs.models import AuditEntry, ObserverState
+from jobs.permissions import Permission, Visibility, may
+from jobs.selectors.lists import visible_connections
+
+RETENTION_DAYS = 90
+"""How long a failure is kept after its job left Redis, unless OPSBOARD_RETENTION_DAYS says otherwise."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class WatchedStore:
+    """One connection as the observer last saw it.
+
+    `percent` of a sweep that fills the index. `total`: how many entries that sweep meets, told only to who may see all
+    the queues that they are of.
+    """
+
+    connection: str
+    state: WatchState
+    report: WatchReport
+    notices: tuple[Notice, ...]
+    percent: int | None
+    total: int | None
+
+
+@dataclass(frozen=True, kw_only=True)
+class ObserverPage:
+    """The page. `host` and `pid` of the observer that leads, for who may read the audit: they name a machine.
+
+    `open_acts`: acts in visible queues whose answer is not known yet, by connection.
+    """
+
+    watch: Watch
+    notices: tuple[Notice, ...]
+    stores: tuple[WatchedStore, ...]
+    leads_since: datetime | None
+    lease_until: datetime | None
+    host: str
+    pid: int | None
+    open_acts: dict[str, int]
+    retention_days: int
+    may_read_audit: bool
+
+
+def retention_days() -> int:
+    """How long a failure is kept after its job left Redis."""
+    return int(getattr(settings, "OPSBOARD_RETENTION_DAYS", RETENTION_DAYS))
 
 
 def observer_health(now: datetime) -> Watch:
     """What is on record of the observer. One query.
 
-    `watch.state_of(connection)` says how it stands there, domain.watch_state has the sentences.
+    `watch.state_of(connection)` says how it stands there; jobs.domain.watch_state has the sentences.
     """
     return _watch(ObserverState.objects.first(), now)
+
+
+def observer_page(user: User, visibility: Visibility, now: datetime) -> ObserverPage:
+    """How the observer stands, and with each connection on which one may see anything. Asks no job store."""
+    state, may_read_audit = ObserverState.objects.first(), may(user, Permission.VIEW_AUDIT)
+    watch = _watch(state, now)
+    leads = state is not None and watch.leads_since is not None
+    return ObserverPage(
+        watch=watch,
+        notices=watch_warnings(watch),
+        stores=tuple(_store(watch, name, visibility) for name in visible_connections(visibility)),
+        leads_since=watch.leads_since,
+        lease_until=state.lease_until if state and leads else None,
+        host=state.host if state and leads and may_read_audit else "",
+        pid=state.pid if state and leads and may_read_audit else None,
+        open_acts=_open_acts(visibility),
+        retention_days=retention_days(),
+        may_read_audit=may_read_audit,
+    )
 
 
 def _watch(state: ObserverState | None, now: datetime) -> Watch:
@@ -33,3 +103,29 @@ def _watch(state: ObserverState | None, now: datetime) -> Watch:
 
 def _reports(stored: Mapping[str, Any]) -> dict[str, WatchReport]:
     return {connection: WatchReport.from_json(report) for connection, report in stored.items()}
+
+
+def _store(watch: Watch, connection: str, visibility: Visibility) -> WatchedStore:
+    report = watch.report_of(connection)
+    return WatchedStore(
+        connection=connection,
+        state=watch.state_of(connection),
+        report=report,
+        notices=connection_watch_warnings(watch, connection),
+        percent=fill_percent(report) if report.is_filling else None,
+        total=report.total if visibility.everything else None,
+    )
+
+
+def _open_acts(visibility: Visibility) -> dict[str, int]:
+    found = (
+        AuditEntry.objects.filter(status=AuditEntry.Status.INTENDED)
+        .values_list("connection", "queue")
+        .annotate(Count("pk"))
+        .order_by()
+    )
+    acts: dict[str, int] = {}
+    for connection, queue, count in found:
+        if visibility.sees(connection, queue):
+            acts[connection] = acts.get(connection, 0) + count
+    return acts

@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from urllib.parse import urlencode
 
 from jobs.broker.errors import BrokerUnavailable
 from jobs.broker.queues import read_overview
 from jobs.broker.records import QueueCounts, ServerHealth
-from jobs.domain.notices import Notice, oldest_age, queue_warnings, store_warnings
+from jobs.domain.notices import Notice, oldest_age, queue_warnings, review_warnings, store_warnings
+from jobs.domain.watch_state import Watch, connection_watch_warnings, watch_warnings
 from jobs.permissions import Visibility
 from jobs.selectors.each import read_each
 from jobs.selectors.lists import visible_connections
+from jobs.selectors.observer import observer_health
+from jobs.selectors.review_counts import ReviewCount, open_review_counts
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -26,13 +30,19 @@ class QueueRow:
     next_due_at: datetime | None
     workers_alive: int
     has_scheduler: bool
+    open_reviews: int
     notices: tuple[Notice, ...]
 
     @property
-    def badness(self) -> tuple[int, int, int]:
-        """For sorting: the worst notice, then failures, then what waits."""
+    def review_query(self) -> str:
+        """What narrows the review queue to this one."""
+        return urlencode({"queue": self.name, "connection": self.connection})
+
+    @property
+    def badness(self) -> tuple[int, int, int, int]:
+        """For sorting: the worst notice, then reviews, then failures, then what waits."""
         worst = self.notices[0].level if self.notices else 0
-        return (worst, self.counts["failed"], self.counts["queued"])
+        return (worst, self.open_reviews, self.counts["failed"], self.counts["queued"])
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -54,6 +64,10 @@ class Overview:
     stores: tuple[StoreRow, ...]
     totals: dict[str, int]
     queues_total: int
+    watch: Watch
+    watch_notices: tuple[Notice, ...]
+    """What is wrong with the observer as a whole; what is wrong with it on one connection stands there."""
+    review_notices: tuple[Notice, ...]
 
     @property
     def is_complete(self) -> bool:
@@ -61,12 +75,17 @@ class Overview:
 
 
 def overview(visibility: Visibility, now: datetime) -> Overview:
-    """Every queue that one may see, on every connection. Never raises for a store that does not answer."""
+    """Every queue that one may see, on every connection. Never raises for a store that does not answer.
+
+    Two queries, for the open reviews and for the observer.
+    """
     names = visible_connections(visibility)
     found = read_each(names, lambda name: read_overview(name, lambda queue: visibility.sees(name, queue), now))
-    stores = tuple(_store(name, found[name], now) for name in names)
+    reviews, watch = open_review_counts(visibility, now), observer_health(now)
+    stores = tuple(_store(name, found[name], reviews, watch) for name in names)
     rows = [row for store in stores for row in store.queues]
-    level, verdict = _verdict(stores, rows)
+    overall = watch_warnings(watch), review_warnings(overdue=sum(one.overdue for one in reviews.values()))
+    level, verdict = _verdict(stores, rows, [*overall[0], *overall[1]], sum(one.open for one in reviews.values()))
     states = ("queued", "started", "failed", "finished", "scheduled", "deferred", "canceled")
     return Overview(
         level=level,
@@ -74,11 +93,17 @@ def overview(visibility: Visibility, now: datetime) -> Overview:
         stores=stores,
         totals={state: sum(row.counts[state] for row in rows) for state in states},
         queues_total=len(rows),
+        watch=watch,
+        watch_notices=overall[0],
+        review_notices=overall[1],
     )
 
 
 def _store(
-    name: str, found: tuple[ServerHealth, tuple[QueueCounts, ...]] | BrokerUnavailable, now: datetime
+    name: str,
+    found: tuple[ServerHealth, tuple[QueueCounts, ...]] | BrokerUnavailable,
+    reviews: Mapping[tuple[str, str], ReviewCount],
+    watch: Watch,
 ) -> StoreRow:
     if isinstance(found, BrokerUnavailable):
         return StoreRow(connection=name, unreachable=found.cause, notices=(), queues=())
@@ -87,13 +112,18 @@ def _store(
         may_drop_jobs=health.may_drop_jobs,
         eviction_policy=health.eviction_policy,
         workers_suspended=health.workers_suspended,
-        clock_ahead=health.time - now if health.time else None,
+        clock_ahead=health.time - watch.now if health.time else None,
     )
-    rows = sorted((_row(one, now) for one in counts), key=lambda row: row.badness, reverse=True)
-    return StoreRow(connection=name, unreachable="", notices=notices, queues=tuple(rows))
+    rows = [_row(one, reviews.get((name, one.name), ReviewCount()), watch.now) for one in counts]
+    return StoreRow(
+        connection=name,
+        unreachable="",
+        notices=(*notices, *connection_watch_warnings(watch, name)),
+        queues=tuple(sorted(rows, key=lambda row: row.badness, reverse=True)),
+    )
 
 
-def _row(counts: QueueCounts, now: datetime) -> QueueRow:
+def _row(counts: QueueCounts, reviews: ReviewCount, now: datetime) -> QueueRow:
     notices = queue_warnings(
         queued=counts.queued,
         scheduled=counts.counts["scheduled"],
@@ -111,22 +141,32 @@ def _row(counts: QueueCounts, now: datetime) -> QueueRow:
         next_due_at=counts.next_due_at,
         workers_alive=counts.workers_alive,
         has_scheduler=counts.has_scheduler,
+        open_reviews=reviews.open,
         notices=notices,
     )
 
 
-def _verdict(stores: Sequence[StoreRow], rows: Sequence[QueueRow]) -> tuple[str, str]:
-    """The worst thing first, with its cause; then failures; else that all is well."""
+def _verdict(
+    stores: Sequence[StoreRow], rows: Sequence[QueueRow], overall: Sequence[Notice], open_reviews: int
+) -> tuple[str, str]:
+    """The worst thing first, with its cause; then reviews and failures; else that all is well."""
     silent = [store for store in stores if store.unreachable]
     if silent:
         return "alarm", f"The job store “{silent[0].connection}” can't be reached: {silent[0].unreachable}."
     named = [("", notice) for store in stores for notice in store.notices]
     named += [(f"{row.name}: ", notice) for row in rows for notice in row.notices]
-    failed = _failures(sum(row.counts["failed"] for row in rows))
+    named += [("", notice) for notice in overall]
+    rest = " ".join(filter(None, (_reviews(open_reviews), _failures(sum(row.counts["failed"] for row in rows)))))
     if named:
         place, worst = max(named, key=lambda pair: pair[1].level)
-        return worst.level.word, f"{place}{worst.sentence} {failed}".strip()
-    return ("hint", failed) if failed else ("ok", "Nothing has failed, and every queue with work has a worker.")
+        return worst.level.word, f"{place}{worst.sentence} {rest}".strip()
+    return ("hint", rest) if rest else ("ok", "Nothing has failed, and every queue with work has a worker.")
+
+
+def _reviews(count: int) -> str:
+    if count == 0:
+        return ""
+    return "1 review is open." if count == 1 else f"{count} reviews are open."
 
 
 def _failures(count: int) -> str:

@@ -24,7 +24,7 @@ def open_review_counts(visibility: Visibility, now: datetime) -> dict[tuple[str,
     found = (
         Review.objects.filter(closed_at=None)
         .values_list("operation__connection", "operation__queue")
-        .annotate(Count("pk"), Count("pk", filter=Q(due_at__lte=now)))
+        .annotate(opened=Count("pk"), overdue=Count("pk", filter=Q(due_at__lte=now)))
         .order_by()
     )
     return {

@@ -80,6 +80,9 @@ workers      post         302       405     405       405  405   405        405
 lookup       read         302       200     200       200  200   200        200
 lookup       bare         302       403     403       403  403   403        403
 lookup       post         302       405     405       405  405   405        405
+observer     read         302       200     200       200  200   200        200
+observer     bare         302       403     403       403  403   403        403
+observer     post         302       405     405       405  405   405        405
 job-types    read         302       404     404       404  404   200        200
 job-types    bare         302       403     403       403  403   403        403
 job-types    post         302       405     405       405  405   405        405

@@ -2,10 +2,16 @@
 
 from __future__ import annotations
 
+import re
+from datetime import timedelta
+
 import pytest
+from django.utils import timezone
 
 from jobs.broker import connections
-from jobs.models import Queue
+from jobs.domain.watch import WatchReport
+from jobs.models import ObserverState, Operation, Queue, Review
+from tests.support.observer_state import observer_looked
 from tests.support.pages import Page, at
 
 pytestmark = pytest.mark.django_db
@@ -16,6 +22,7 @@ both = pytest.mark.parametrize("address", [HERE, QUEUES])
 
 @pytest.fixture
 def browser(shop, browser_of, payroll):
+    observer_looked()
     return browser_of("viewer")
 
 
@@ -34,7 +41,7 @@ def test_it_takes_no_other_method_than_get(browser, address, method):
 
 def test_it_counts_what_is_in_redis(browser, shop):
     found = numbers(browser.get(HERE), "orders")
-    assert found == ["2 waiting", "1 running", "3 failed", "1 workers alive"]
+    assert found == ["2 waiting", "1 running", "3 failed", "0 in review", "1 workers alive"]
     assert shop.llen("rq:queue:orders") == 2 and shop.zcard("rq:failed:orders") == 3
 
 
@@ -123,3 +130,91 @@ def test_its_refresh_is_the_part_that_changes(browser, address):
 def test_who_may_see_nothing_is_told_whom_to_ask(shop, browser_of):
     page = Page(browser_of("outsider").get(HERE))
     assert "You may see no queue yet" in page.text and not page.rows()
+
+
+# Reviews and the observer ---------------------------------------------------------------------------------------------
+
+
+def test_open_reviews_are_counted_by_queue_and_lead_to_them(browser, shop):
+    for number in range(2):
+        open_review("orders", f"lost-{number}")
+    page = browser.get(HERE)
+    assert "2 in review" in numbers(page, "orders")
+    assert "2 reviews are open. 3 jobs have failed." in Page(page).text
+    (link,) = [link for link in Page(page).links if link.startswith(at("reviews") + "?queue=")]
+    assert link == at("reviews") + "?queue=orders&connection=default"
+    assert browser.get(link).status_code == 200
+
+
+def test_a_review_that_is_closed_is_not_counted(browser, shop):
+    open_review("orders", "said", closed_at=timezone.now(), verdict="happened")
+    page = browser.get(HERE)
+    assert "0 in review" in numbers(page, "orders") and "open" not in Page(page).text.partition("3 jobs")[0]
+
+
+def test_reviews_past_their_age_limit_are_a_warning_and_lead_to_them(browser, shop):
+    shop.delete("rq:scheduled:orders", "rq:failed:orders")
+    open_review("orders", "fresh")
+    open_review("orders", "old", due_at=timezone.now() - timedelta(hours=1))
+    page = Page(browser.get(HERE))
+    assert "1 review is older than the age limit. 2 reviews are open." in page.text
+    assert at("reviews") + "?overdue=1" in page.links
+
+
+def test_reviews_of_hidden_queues_are_not_even_a_number(browser, shop):
+    before = text_without_times(browser.get(HERE))
+    open_review("payroll", "pay-1", due_at=timezone.now() - timedelta(hours=1))
+    assert text_without_times(browser.get(HERE)) == before
+
+
+def test_reviews_are_counted_also_while_the_job_store_is_silent(browser, settings):
+    settings.OPSBOARD_CONNECTIONS = {"default": NOWHERE}
+    connections.reset()
+    open_review("orders", "old", due_at=timezone.now() - timedelta(hours=1))
+    assert "1 review is older than the age limit." in Page(browser.get(HERE)).text
+
+
+@pytest.mark.parametrize(
+    ("seconds", "level", "sentence"),
+    [
+        (45, "warning", "The observer has not looked for 45 s."),
+        (75, "alarm", "The observer has not looked for 1 min. New failures are not listed"),
+    ],
+)
+def test_an_observer_that_is_late_or_absent_is_part_of_the_verdict(browser, shop, seconds, level, sentence):
+    shop.delete("rq:scheduled:orders")
+    observer_looked(timedelta(seconds=seconds))
+    answer = browser.get(HERE)
+    verdict = answer.text.partition('role="status"')[2].partition("</div>")[0]
+    assert sentence in verdict and f"notice--{level}" in verdict
+    assert at("observer") in Page(answer).links
+
+
+def test_that_none_has_ever_looked_is_said(browser):
+    ObserverState.objects.all().delete()
+    text = Page(browser.get(HERE)).text
+    assert "No observer has looked yet." in text and "Observer: has not looked yet" in text
+
+
+def test_what_keeps_it_from_reading_stands_with_the_job_store(browser):
+    observer_looked(default=WatchReport(passed_at=timezone.now(), error="It may not SCAN."))
+    assert "The observer can't read all of “default”: It may not SCAN." in Page(browser.get(HERE)).text
+
+
+def open_review(queue, job_id, **fields):
+    now = timezone.now()
+    operation = Operation.objects.create(
+        operation_id=f"rq:default:{job_id}",
+        connection="default",
+        queue=queue,
+        job_id=job_id,
+        status="unknown",
+        created_at=now,
+        updated_at=now,
+    )
+    times = {"opened_at": now, "due_at": now + timedelta(days=1)}
+    return Review.objects.create(operation=operation, run="1", code="result_unknown", **{**times, **fields})
+
+
+def text_without_times(answer):
+    return re.sub(r"\d\d:\d\d:\d\d|\d+ m?s ago|just now", "", Page(answer).text)
