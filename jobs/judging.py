@@ -76,9 +76,9 @@ def question_of(detail: JobDetail, case: Case, code: str) -> Question:
         connection=detail.connection,
         queue=detail.queue,
         job_id=job.job_id,
-        job_type=function_path(job.call) or "",
+        job_type=(function_path(job.call) or "")[:NAME_LENGTH],
         job_created_at=job.created_at,
-        run=detail.run,
+        run=kept_text(detail.run),
         code=code,
         finding=judgement.finding.value,
         sentence=judgement.sentence,
@@ -105,16 +105,21 @@ def testimony_of(detail: JobDetail, case: Case) -> dict[str, Any]:
         "looked_at": case.now,
     }
     return {
-        "status": evidence.status,
+        "status": evidence.status and kept_text(evidence.status),
         "finding": judgement.finding.value,
         "is_dead": judgement.is_dead,
         "worker": evidence.worker.value,
-        "worker_name": detail.busy_worker,
+        "worker_name": detail.busy_worker and kept_text(detail.busy_worker),
         "timeout_seconds": evidence.timeout_seconds,
         "retries_left": evidence.retries_left,
-        "seen": detail.seen,
+        "seen": kept_text(detail.seen),
         **{name: at.isoformat() if at else None for name, at in times.items()},
     }
+
+
+def kept_text(text: str) -> str:
+    """A text out of Redis as SQL takes it: PostgreSQL refuses a NUL."""
+    return text.replace("\0", "\N{REPLACEMENT CHARACTER}")
 
 
 def declared_type(call: Call | Unreadable) -> JobType | None:
@@ -129,8 +134,9 @@ def declared_types(calls: Iterable[Call | Unreadable]) -> Mapping[str, JobType]:
 
 
 def function_path(call: Call | Unreadable) -> str | None:
-    """The dotted path of the function, which names the job type."""
-    return call.path if isinstance(call, Call) else None
+    """The dotted path of the function, which names the job type; None for one that SQL could not look for."""
+    path = call.path if isinstance(call, Call) else None
+    return None if path and "\0" in path else path
 
 
 def word_to_type(call: Call | Unreadable) -> str:

@@ -8,6 +8,7 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from jobs.actions.settle import settle_open_entries
+from jobs.observer import reviews, unknown
 from jobs.observer.prune import prune
 from jobs.observer.queues import record_new_queues
 
@@ -23,11 +24,14 @@ class Duty:
 
 PER_CONNECTION: tuple[Duty, ...] = (
     Duty("queues", timedelta(seconds=5), lambda connection, now: record_new_queues(connection)),
+    Duty("unknown", timedelta(seconds=5), unknown.look),
 )
 """Done for each connection that answers: `do(connection, now)`."""
 
 FOR_ALL: tuple[Duty, ...] = (
     Duty("settle", timedelta(seconds=10), lambda now: settle_open_entries(now=now)),
+    Duty("reviews", timedelta(seconds=5), reviews.follow),
+    Duty("closed reviews", timedelta(seconds=60), reviews.follow_closed),
     Duty("prune", timedelta(hours=1), prune),
 )
 """Done once: `do(now)`."""

@@ -15,11 +15,19 @@ from jobs.broker.watching import (
     recent_failures,
     scan_failed,
 )
-from jobs.ledger.failures import Known, digest_of, known_failures, note_failures, results_on_record
+from jobs.ledger.failures import (
+    Known,
+    digest_of,
+    known_failures,
+    note_failures,
+    results_on_record,
+    settle_scores,
+)
 from jobs.models import NAME_LENGTH, FailedJob
 from jobs.observer.departures import odd_ones_left
 from jobs.observer.queues import watched_queues
 from jobs.observer.readings import read_failures
+from jobs.observer.unknown import open_for_failed
 
 RQ_FAILURE_TTL = 365 * 86_400
 """How long RQ keeps a failed job that does not say so itself."""
@@ -27,7 +35,10 @@ TTLS_KEPT = 16
 CLOCKS_APART_SECONDS = 61
 """So far a worker's clock may be off; RQ cuts the score to whole seconds besides."""
 LOOKED_AT_AGAIN = timedelta(seconds=3)
-"""A score tells seconds, so a job that fails twice within one is known by its newest result only."""
+"""A score tells seconds, so a job that fails twice within one is known by its newest result only.
+
+So much later the second is over, and with it what may happen in it; that is asked about once more then.
+"""
 BATCH = 50
 """Jobs that are read at once, and written in one transaction."""
 _RESULT_ID = re.compile(r"\d+-\d+")
@@ -88,7 +99,7 @@ def newest_in_batches(connection: str, now: datetime, memory: Memory) -> Iterato
     met = set()
     yield _look_again(connection, now, memory)
     for listed in recent_failures(connection, memory.windows(watched_queues(connection), now)):
-        for batch in _batches([entry for entry in listed if entry not in memory.met]):
+        for batch in _batches(_unknown(connection, [entry for entry in listed if entry not in memory.met], now)):
             yield _index(connection, batch, now, memory)
         met.update(listed)
     memory.met, memory.since = met, now
@@ -111,20 +122,25 @@ def sweep_in_batches(
             cursor, listed = scan_failed(connection, queue, cursor)
             is_first = False
             odd |= {digest_of(connection, queue, entry.member) for entry in listed if not _is_plain(entry)}
-            for batch in _batches(_unknown(connection, listed)):
+            for batch in _batches(_unknown(connection, listed, clock())):
                 yield _index(connection, batch, clock(), memory)
             progress.done += len(listed)
             yield 0
         odd_ones_left(connection, queue, odd, began=began, now=clock())
 
 
-def _unknown(connection: str, listed: Sequence[Listed]) -> list[Listed]:
+def _unknown(connection: str, listed: Sequence[Listed], now: datetime) -> list[Listed]:
     """Those that are not in the index as they are listed now: by one query, and by Redis where scores tell nothing."""
+    if not listed:
+        return []
     digests = {entry: digest_of(connection, entry.queue, entry.member) for entry in listed}
-    known = known_failures(list(digests.values()))
-    unknown = [entry for entry in listed if not _is_known(entry, known.get(digests[entry]))]
-    timeless = [entry for entry in listed if entry.score < 0 and _is_known(entry, known.get(digests[entry]))]
-    return unknown + _failed_again(connection, {entry: known[digests[entry]].seen for entry in timeless})
+    found = known_failures(list(digests.values()))
+    known = {entry: found[digest] for entry, digest in digests.items() if _is_known(entry, found.get(digest))}
+    doubtful = {entry: one for entry, one in known.items() if entry.score < 0 or not one.is_settled}
+    again = _failed_again(connection, {entry: one.seen for entry, one in doubtful.items()})
+    over = {entry for entry, one in doubtful.items() if not one.is_settled and one.noticed_at < now - LOOKED_AT_AGAIN}
+    settle_scores([digests[entry] for entry in over.difference(again)])
+    return [entry for entry in listed if entry not in known] + again
 
 
 def _is_known(entry: Listed, known: Known | None) -> bool:
@@ -149,9 +165,11 @@ def _look_again(connection: str, now: datetime, memory: Memory) -> int:
 def _index(connection: str, listed: Sequence[Listed], now: datetime, memory: Memory) -> int:
     digests = [digest_of(connection, entry.queue, entry.member) for entry in listed]
     found = read_failures(connection, listed, results_on_record(digests), now)
-    note_failures(read.reading for read in found)
+    # Before they count as indexed: from then on they are not read again.
+    open_for_failed([read.detail for read in found if read.detail], now)
+    note_failures((read.reading for read in found), now)
     for read in found:
-        memory.learn_ttl(read.listed.queue, read.failure_ttl_seconds)
+        memory.learn_ttl(read.listed.queue, read.detail.job.failure_ttl_seconds if read.detail else None)
         memory.fresh[read.listed] = (read.reading.row.seen, now + LOOKED_AT_AGAIN)
     return len(found)
 

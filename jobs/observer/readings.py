@@ -26,11 +26,11 @@ NO_TEXT = "Its id is not plain text, so it can’t be opened."
 
 
 class Read(NamedTuple):
-    """One entry that was read: what the index shall say of it, and for how long its job asked to be kept there."""
+    """One entry that was read: what the index shall say of it, and the job (None where it is no job of that queue)."""
 
     listed: Listed
     reading: Reading
-    failure_ttl_seconds: int | None
+    detail: JobDetail | None
 
 
 class _Entry(NamedTuple):
@@ -68,7 +68,7 @@ def read_failures(
         Read(
             entry.listed,
             _reading(connection, entry, row, types, on_record, now),
-            entry.detail.job.failure_ttl_seconds if entry.detail else None,
+            entry.detail,
         )
         for entry, row in zip(entries, shown, strict=True)
     ]

@@ -1,4 +1,4 @@
-"""Which unknown results are put to a person unasked: the table's rows, over every promise, and all that wants nobody."""
+"""Which unknown results are put to a person unasked: the table by row and promise, and all that wants nobody."""
 
 from __future__ import annotations
 

@@ -7,7 +7,7 @@ from datetime import datetime
 from django.utils import timezone
 
 from jobs.broker import connections
-from jobs.observer import departures, failures
+from jobs.observer import departures, failures, reviews, unknown
 
 
 def watch(now: datetime | None = None) -> None:
@@ -16,3 +16,7 @@ def watch(now: datetime | None = None) -> None:
     for connection in connections.names():
         failures.sweep(connection, now)
         departures.walk(connection, now)
+        for _first_and_second in range(2):
+            unknown.look(connection, now)
+    reviews.follow(now)
+    reviews.follow_closed(now)
