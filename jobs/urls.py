@@ -22,11 +22,12 @@ from jobs.views import (
     ticked,
     workers,
 )
-from jobs.views.converters import NameConverter
+from jobs.views.converters import NameConverter, OperationConverter
 
 app_name = "jobs"
 
 register_converter(NameConverter, "name")
+register_converter(OperationConverter, "operation")
 
 _JOB = "jobs/<slug:connection>/<name:queue>/<name:job_id>/"
 
@@ -40,7 +41,8 @@ urlpatterns = [
     path("review/<int:review_id>/", reviews.review, name="review"),
     path("review/<int:review_id>/take/", reviews.take, name="review-take"),
     path("review/<int:review_id>/give-back/", reviews.give_back, name="review-give-back"),
-    path("operations/<name:operation_id>/", operations.operation, name="operation"),
+    path("review/<int:review_id>/resolve/", reviews.resolve, name="review-resolve"),
+    path("operations/<operation:operation_id>/", operations.operation, name="operation"),
     path("queues/", overview.queues_page, name="queues"),
     path("queues/<slug:connection>/<name:queue>/<slug:state>/", lists.queue_state, name="queue-state"),
     path(_JOB, job.job, name="job"),

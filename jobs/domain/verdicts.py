@@ -61,6 +61,8 @@ EVIDENCE: Mapping[Verdict, Sequence[Piece]] = {
 }
 """What each verdict wants, in the order in which it is asked."""
 
+YES = "yes"
+"""What is kept of a statement that was agreed to."""
 LONGEST = 2000
 """Characters of one piece that are kept."""
 

@@ -76,6 +76,21 @@ STATE_WORDS: dict[str, StateWord] = {
     "successful": _made(_("finished"), Look.DONE),
     "retried": _made(_("failed, then retried"), Look.RETRYING),
     "max_retries_exceeded": _made(_("failed, no retries left"), Look.FAILED),
+    # Operations, where their states are not findings by the same name
+    "accepted": _made(_("accepted"), Look.WAITING),
+    "retry_wait": _made(_("retrying"), Look.RETRYING),
+    "unknown": _made(_("result unknown"), Look.REVIEW),
+    "completed": _made(_("completed"), Look.DONE),
+    "cancelled": _made(_("cancelled"), Look.SKIPPED),
+    # Reviews: where they stand, and what was said in them
+    "in_review": _made(_("in review"), Look.REVIEW),
+    "overdue": _made(_("overdue"), Look.FAILED, "flag"),
+    "taken": _made(_("taken"), Look.RUNNING, "key"),
+    "happened": _made(_("it happened"), Look.DONE),
+    "did_not_happen": _made(_("it did not happen"), Look.RETRYING, "repeat"),
+    "abandon": _made(_("given up"), Look.SKIPPED, "stopped"),
+    "snooze": _made(_("put off"), Look.WAITING, "scheduled"),
+    "sent_to_review": _made(_("sent to review"), Look.REVIEW),
     # Workers
     "worker_busy": _made(_("busy"), Look.RUNNING),
     "worker_idle": _made(_("idle"), Look.WAITING),
@@ -109,7 +124,7 @@ STATE_WORDS: dict[str, StateWord] = {
     "unsettled": _made(_("never known"), Look.REVIEW),
 }
 """Keys: `Finding`, RQ's statuses, `ResultKind`, worker states, warning levels, `Idempotency`, `AuditEntry.Status`,
-`FailedJob.Place`."""
+`FailedJob.Place`, `Operation.Status`, `Verdict`, and where a review stands."""
 
 VERB_WORDS = {
     "retry_job": _("retry"),
@@ -126,6 +141,26 @@ VERB_WORDS = {
     "revoke_access": _("take rights"),
 }
 """What a person did, by the verb of its `AuditEntry`."""
+
+EVIDENCE_WORDS = {
+    "where": _("Where you looked"),
+    "observed_at": _("When it took effect"),
+    "external_id": _("Its id there"),
+    "link": _("A link to it"),
+    "quote": _("What it says there, word for word"),
+    "matches": _("I compared amount, recipient or whatever identifies it, and they match."),
+    "searched_for": _("What you searched for"),
+    "window": _("Which time you searched"),
+    "found_nothing": _("The search gave no result at all."),
+    "reason": _("Why it is given up without knowing"),
+    "told": _("Who was told that it may have happened"),
+    "until": _("When somebody looks again"),
+    "owner": _("Who looks again"),
+    "result_id": _("RQ’s result"),
+    "ended_at": _("Ended"),
+    "worker": _("Worker"),
+}
+"""What is brought forward in a review, by the names of `jobs.domain.verdicts` and of late evidence."""
 
 ACT_SLUGS = {
     "retry_job": "retry",

@@ -24,7 +24,8 @@ from jobs.domain.outlook import outlook
 from jobs.domain.terms import retry_terms
 from jobs.domain.verbs import DECIDE, verbs_for
 from jobs.judging import case_of, declared_type, function_path, idempotency_of, standing_of, word_to_type
-from jobs.models import AuditEntry, JobType, Queue
+from jobs.ledger.reviews import operation_of_job, plain_operation_id
+from jobs.models import AuditEntry, JobType, Queue, Review
 from jobs.permissions import RIGHT_FOR, Permission, Visibility, may, permissions_on
 from jobs.selectors.texts import (
     LATEST_CHARACTERS,
@@ -114,6 +115,13 @@ class JobPage:
     dependents: tuple[RelatedJob, ...]
     dependents_unlisted: int
     audit: QuerySet[AuditEntry]
+    operation_id: str
+    review: Review | None
+    """The newest review of this job, open or closed."""
+
+    @property
+    def open_review(self) -> Review | None:
+        return self.review if self.review and self.review.closed_at is None else None
 
     @property
     def is_gone(self) -> bool:
@@ -154,6 +162,7 @@ def job_page(user: User, visibility: Visibility, queue: Queue, job_id: str, *, n
         **_run_facts(detail),
         **_relatives(detail, visibility),
         audit=ledger.entries_of_job(queue.connection, queue.name, job_id),
+        **_operation(detail),
     )
 
 
@@ -232,6 +241,17 @@ def _attempt(result: Result, masks: Masks, *, number: int, keep: int) -> Attempt
         duration=took,
         error=error_text(result, masks, keep=keep),
     )
+
+
+def _operation(detail: JobDetail) -> dict[str, Any]:
+    """The job's operation, and its newest review; none of another job that had this id before."""
+    job_id = detail.job.job_id
+    operation = operation_of_job(detail.connection, detail.queue, job_id)
+    is_its_own = operation is not None and operation.job_created_at == detail.job.created_at
+    return {
+        "operation_id": operation.operation_id if operation else plain_operation_id(detail.connection, job_id),
+        "review": operation.reviews.order_by("-pk").first() if operation and is_its_own else None,
+    }
 
 
 def _relatives(detail: JobDetail, visibility: Visibility) -> dict[str, Any]:

@@ -1,7 +1,8 @@
-"""Finding a job by its id, on every connection and only where one may see it."""
+"""Finding a job by its id or its operation's, in every job store and on record, and only where one may see it."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 from jobs.broker.details import find_origins
@@ -10,15 +11,17 @@ from jobs.models import NAME_LENGTH
 from jobs.permissions import Visibility
 from jobs.selectors.each import read_each
 from jobs.selectors.lists import recorded_queue_names, visible_connections
+from jobs.selectors.records import OPERATION_LENGTH, parse_plain, records_of
 
 
 @dataclass(frozen=True)
 class Found:
-    """A job that can be opened."""
+    """What can be opened: a job in Redis; with `operation_id` what is on record of one, or of an operation."""
 
     connection: str
     queue: str
     job_id: str
+    operation_id: str = ""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -32,18 +35,42 @@ class Lookup:
 
 
 def look_up(visibility: Visibility, query: str) -> Lookup:
-    """Jobs with exactly this id. Arguments, messages and functions are not searched."""
-    job_id = query.strip()
-    if not job_id or len(job_id) > NAME_LENGTH:
-        return Lookup(query=job_id[:NAME_LENGTH], found=(), unreachable=())
+    """Jobs with exactly this id, and operations. Arguments, messages and functions are not searched."""
+    text = query.strip()
+    if not text or len(text) > OPERATION_LENGTH:
+        return Lookup(query=text[:OPERATION_LENGTH], found=(), unreachable=())
     names = visible_connections(visibility)
-    answers = read_each(names, lambda name: find_origins(name, job_id, recorded_queue_names(visibility, name)))
-    found = [
-        Found(name, queue, job_id)
-        for name, queues in answers.items()
-        if not isinstance(queues, BrokerUnavailable)
-        for queue in queues
-        if visibility.sees(name, queue)
-    ]
+    answers = read_each(names, lambda name: _in_redis(visibility, name, text))
     silent = tuple(name for name, answer in answers.items() if isinstance(answer, BrokerUnavailable))
-    return Lookup(query=job_id, found=tuple(found), unreachable=silent, is_blind=0 < len(silent) == len(names))
+    jobs = [one for found in answers.values() if not isinstance(found, BrokerUnavailable) for one in found]
+    found = [*jobs, *_on_record(visibility, text, {_place(one) for one in jobs})]
+    return Lookup(query=text, found=tuple(found), unreachable=silent, is_blind=0 < len(silent) == len(names))
+
+
+def _in_redis(visibility: Visibility, connection: str, text: str) -> list[Found]:
+    """The jobs of one store that go by this id, and the plain job whose operation id this is."""
+    plain, queues = parse_plain(text), recorded_queue_names(visibility, connection)
+    wanted = {text: ""} if len(text) <= NAME_LENGTH else {}
+    if plain and plain[0] == connection:
+        wanted[plain[1]] = text
+    return [
+        Found(connection, queue, job_id, operation_id)
+        for job_id, operation_id in wanted.items()
+        for queue in find_origins(connection, job_id, queues)
+        if visibility.sees(connection, queue)
+    ]
+
+
+def _on_record(visibility: Visibility, text: str, known: set[tuple[str, str, str]]) -> Iterator[Found]:
+    """What is on record under this id, but of jobs that were found themselves."""
+    plain = parse_plain(text)
+    records = records_of(visibility, text)
+    if plain and plain[0] in visible_connections(visibility):
+        records += records_of(visibility, plain[1], connections=[plain[0]])
+    for one in dict.fromkeys(records):
+        if (one.connection, one.queue, one.job_id) not in known:
+            yield Found(one.connection, one.queue, one.job_id, one.operation_id)
+
+
+def _place(found: Found) -> tuple[str, str, str]:
+    return found.connection, found.queue, found.job_id

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from uuid import UUID
@@ -19,7 +19,7 @@ from jobs.domain.decisions import Action, Decision
 from jobs.domain.ticks import ASKING, FITTING, Tick
 from jobs.domain.verbs import DECIDE
 from jobs.judging import case_of, declared_type, standing_of
-from jobs.models import AuditEntry, Queue
+from jobs.models import AuditEntry, Queue, Review
 from jobs.permissions import RIGHT_FOR, Visibility, permissions_by_queue
 
 
@@ -108,6 +108,7 @@ def _waiting(seen: Visibility, detail: JobDetail) -> int:
 
 OUTCOMES = {
     "done": _("done"),
+    "sent_to_review": _("sent to review"),
     "refused": _("refused"),
     "changed": _("changed since you looked"),
     "gone": _("gone"),
@@ -121,9 +122,13 @@ OUTCOMES = {
 
 @dataclass(frozen=True)
 class PressResult:
-    """What became of one press: its entries in the order of the acts, and the number of each outcome."""
+    """What became of one press: its entries in the order of the acts, and the number of each outcome.
+
+    `reviews`: by (queue, job id) the newest review of those that somebody has to find out about first.
+    """
 
     entries: Sequence[AuditEntry]
+    reviews: Mapping[tuple[str, str], Review]
 
     @property
     def verb(self) -> str:
@@ -144,21 +149,40 @@ class PressResult:
         return all(entry.status == AuditEntry.Status.DONE for entry in self.entries)
 
     @property
-    def rows(self) -> list[tuple[str, AuditEntry]]:
-        """Each entry with the key of its outcome."""
-        return [(_outcome(entry), entry) for entry in self.entries]
+    def rows(self) -> list[tuple[str, AuditEntry, Review | None]]:
+        """Each entry with the key of its outcome, and with its review where it was sent to one."""
+        return [(_outcome(entry), entry, self.reviews.get((entry.queue, entry.subject))) for entry in self.entries]
 
     @property
     def counts(self) -> list[tuple[str, int]]:
         """(what became of them, of how many); every job is in one of them."""
-        counted = Counter(outcome for outcome, _entry in self.rows)
+        counted = Counter(outcome for outcome, _entry, _review in self.rows)
         return [(str(word), counted[key]) for key, word in OUTCOMES.items() if counted[key]]
 
 
 def press_result(actor: User, seen: Visibility, batch: UUID) -> PressResult | None:
     """What became of this person's own press, in queues that are still to be seen; None when there is nothing."""
     entries = [entry for entry in ledger.entries_of_batch(batch, actor) if seen.sees(entry.connection, entry.queue)]
-    return PressResult(entries) if entries else None
+    return PressResult(entries, _reviews(entries)) if entries else None
+
+
+def _reviews(entries: Sequence[AuditEntry]) -> dict[tuple[str, str], Review]:
+    """One query, if any of them was sent to a review."""
+    asked = [entry for entry in entries if _outcome(entry) == "sent_to_review"]
+    if not asked:
+        return {}
+    found = (
+        Review.objects.select_related("operation")
+        .order_by("pk")
+        .filter(
+            operation__connection=asked[0].connection,
+            operation__queue__in={entry.queue for entry in asked},
+            operation__job_id__in={entry.subject for entry in asked},
+        )
+    )
+    wanted = {(entry.queue, entry.subject) for entry in asked}
+    places = [((one.operation.queue, one.operation.job_id), one) for one in found]
+    return {place: one for place, one in places if place in wanted}
 
 
 def _outcome(entry: AuditEntry) -> str:
@@ -167,4 +191,9 @@ def _outcome(entry: AuditEntry) -> str:
     return _REFUSALS.get(entry.decision_code, entry.status) if is_undone else entry.status
 
 
-_REFUSALS = {"gone": "gone", "data_gone": "gone", "changed": "changed", "not_tried": "not_tried"}
+_REFUSALS = {
+    **dict.fromkeys(("gone", "data_gone"), "gone"),
+    **dict.fromkeys(("may_have_acted", "result_unknown", "key_expired"), "sent_to_review"),
+    "changed": "changed",
+    "not_tried": "not_tried",
+}

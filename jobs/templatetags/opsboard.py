@@ -18,7 +18,7 @@ from django.utils.translation import gettext as _
 
 from jobs.domain.times import Direction, Distance, Part, due_distance, past_distance, split_duration, zone_name
 from jobs.domain.tracebacks import Frame, RaisedException, Traceback
-from jobs.domain.words import ACT_SLUGS, MOVING_STATES, VERB_WORDS, state_word
+from jobs.domain.words import ACT_SLUGS, EVIDENCE_WORDS, MOVING_STATES, VERB_WORDS, state_word
 
 register = template.Library()
 
@@ -173,6 +173,12 @@ def state_name(key: str) -> str:
 def verb_name(verb: str) -> str:
     """What was done, in a word; an unknown verb as it is."""
     return _(VERB_WORDS[verb]) if verb in VERB_WORDS else verb
+
+
+@register.simple_tag
+def evidence_name(name: str) -> str:
+    """What a piece of evidence is called; an unknown one as it is."""
+    return _(EVIDENCE_WORDS[name]) if name in EVIDENCE_WORDS else name
 
 
 @register.simple_tag

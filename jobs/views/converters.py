@@ -17,6 +17,7 @@ class NameConverter:
     """
 
     regex = r"[A-Za-z0-9_.~-]+"
+    longest = NAME_LENGTH
 
     def to_python(self, value: str) -> str:
         """The text behind a segment. Raises ValueError (no match, 404) for one that `to_url` would not have made.
@@ -25,7 +26,7 @@ class NameConverter:
         """
         raw = b"" if value == "~" else _ESCAPED.sub(lambda match: bytes([int(match[1], 16)]), value.encode())
         text = raw.decode("utf-8")
-        if "\0" in text or len(text) > NAME_LENGTH or self.to_url(text) != value:
+        if "\0" in text or len(text) > self.longest or self.to_url(text) != value:
             raise ValueError(value)
         return text
 
@@ -34,3 +35,9 @@ class NameConverter:
         raw = str(value).encode("utf-8", "backslashreplace")
         plain = _PLAIN if raw.strip(b".") else _PLAIN - {ord(".")}
         return "".join(chr(byte) if byte in plain else f"~{byte:02X}" for byte in raw) or "~"
+
+
+class OperationConverter(NameConverter):
+    """The same for an operation id, which may hold a job's id and more."""
+
+    longest = 600

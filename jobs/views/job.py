@@ -10,6 +10,7 @@ from jobs import ledger
 from jobs.models import Queue
 from jobs.permissions import find_queue, visibility
 from jobs.selectors.job import JobPage, job_page
+from jobs.selectors.records import record_of
 from jobs.views.requests import SignedInRequest, known_connection, render_page
 
 
@@ -36,5 +37,6 @@ def job_gone(request: SignedInRequest, queue: Queue, job_id: str, listed: JobPag
         "job_id": job_id,
         "offer": listed.offer("remove_entry") if listed else None,
         "deleted": ledger.deletion_of_job(queue.connection, queue.name, job_id),
+        "record": record_of(queue.connection, queue.name, job_id),
     }
     return render_page(request, "job_gone_page.html", context, status=404)

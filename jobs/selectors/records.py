@@ -1,0 +1,80 @@
+"""What SQL has of a job by its id or its operation's, in the queues that a reader may see."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from django.db.models import Q
+
+from jobs.ledger.failures import digest_of
+from jobs.ledger.reviews import plain_operation_id
+from jobs.models import FailedJob, Operation
+from jobs.permissions import Visibility
+from jobs.selectors.failure_index import indexed_queues
+from jobs.selectors.lists import recorded_queue_names, visible_connections
+
+OPERATION_LENGTH = 600
+"""Characters of the longest operation id (models.Operation)."""
+
+
+@dataclass(frozen=True)
+class Record:
+    """A job that is on record. `operation_id`: its operation's, or the one that a plain job goes by."""
+
+    connection: str
+    queue: str
+    job_id: str
+    operation_id: str
+
+
+def parse_plain(operation_id: str) -> tuple[str, str] | None:
+    """(connection, job id) of the operation id of a plain RQ job; None for any other text."""
+    kind, _, rest = operation_id.partition(":")
+    connection, colon, job_id = rest.partition(":")
+    return (connection, job_id) if kind == "rq" and colon and job_id else None
+
+
+def record_of(connection: str, queue: str, job_id: str) -> Record | None:
+    """The record of a job of one queue, if it is in the index of failures or an operation."""
+    operation = Operation.objects.filter(connection=connection, queue=queue, job_id=job_id).first()
+    if operation is not None:
+        return _of_operation(operation)
+    row = FailedJob.objects.filter(digest=digest_of(connection, queue, job_id)).first()
+    return _of_failure(row) if row else None
+
+
+def records_of(seen: Visibility, text: str, *, connections: list[str] | None = None) -> list[Record]:
+    """What is on record under this job id or operation id; three queries, and for a superuser one a connection more."""
+    if "\0" in text:
+        # PostgreSQL refuses to compare with a NUL; no record can hold one.
+        return []
+    names = visible_connections(seen) if connections is None else connections
+    found = [_of_operation(one) for one in _operations(seen, text, names)]
+    found += [_of_failure(one) for one in _failures(seen, text, names)]
+    return list({(one.connection, one.queue, one.job_id): one for one in reversed(found)}.values())[::-1]
+
+
+def _operations(seen: Visibility, text: str, connections: list[str]) -> list[Operation]:
+    wanted = Q(operation_id=text)
+    for name in connections:
+        of_job = Q(connection=name, job_id=text)
+        wanted |= of_job if seen.everything else of_job & Q(queue__in=recorded_queue_names(seen, name))
+    return [one for one in Operation.objects.filter(wanted) if seen.sees(one.connection, one.queue)]
+
+
+def _failures(seen: Visibility, job_id: str, connections: list[str]) -> list[FailedJob]:
+    digests = [digest_of(name, queue, job_id) for name in connections for queue in _queues(seen, name)]
+    return list(FailedJob.objects.filter(digest__in=digests).order_by("-failed_at", "-id"))
+
+
+def _queues(seen: Visibility, connection: str) -> set[str]:
+    known = set(recorded_queue_names(seen, connection))
+    return known.union(indexed_queues(connection)) if seen.everything else known
+
+
+def _of_operation(operation: Operation) -> Record:
+    return Record(operation.connection, operation.queue, operation.job_id, operation.operation_id)
+
+
+def _of_failure(row: FailedJob) -> Record:
+    return Record(row.connection, row.queue, row.job_id, plain_operation_id(row.connection, row.job_id))
