@@ -9,8 +9,9 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from django.db import transaction
-from django.db.models import Exists, F, OuterRef, Q, QuerySet
+from django.db.models import Exists, F, OuterRef, Q, QuerySet, TextField
 from django.db.models.fields.json import KeyTextTransform
+from django.db.models.functions import Cast
 
 from jobs.broker import connections
 from jobs.broker.details import read_jobs
@@ -96,7 +97,7 @@ def _of_this_job(review: Review, detail: JobDetail | None) -> JobDetail | None:
 
 
 def _open_reviews(connection: str, at: datetime) -> QuerySet[Review]:
-    looked_at = KeyTextTransform("looked_at", "evidence")
+    looked_at = Cast(KeyTextTransform("looked_at", "evidence"), TextField())
     may_tell_more = Q(evidence__is_dead=False) | Q(looked_at=None) | Q(looked_at__lt=(at - QUIET).isoformat())
     due = reviews.open_reviews().filter(operation__connection=connection).annotate(looked_at=looked_at)
     return due.filter(may_tell_more).order_by(F("looked_at").asc(nulls_first=True), "id")[:AT_ONCE]

@@ -55,11 +55,17 @@ def mislay(rq: RealRQ, redis: Redis, job_id: str, *, waits: float = 120, ran: bo
         redis.hset(f"rq:job:{job_id}", "started_at", rq_time(ago(waits + 10)))
 
 
-def succeed(redis: Redis, job_id: str, *, began: datetime, status: str = "finished") -> str:
-    """The process of the run that began then is done now; returns the result's id. `status`: what its hash says."""
-    times = {"execution_started_at": began.timestamp() - 0.02, "execution_ended_at": ago(0).timestamp()}
+def succeed(
+    redis: Redis, job_id: str, *, began: datetime, ended: float = 0, status: str = "finished", error: str = ""
+) -> str:
+    """The process of the run that began then ends, so many seconds ago; returns the result's id.
+
+    `status`: what its hash says; `error`: RQ failed after the function had returned.
+    """
+    times = {"execution_started_at": began.timestamp() - 0.02, "execution_ended_at": ago(ended).timestamp()}
     redis.hset(f"rq:job:{job_id}", "status", status)
-    return redis.xadd(f"rq:results:{job_id}", {"type": 1, "worker_name": "w-1", **times}).decode()
+    kind = {"type": 2, "exc_string": _stored(error)} if error else {"type": 1}
+    return redis.xadd(f"rq:results:{job_id}", {"worker_name": "w-1", **kind, **times}).decode()
 
 
 def began_at(redis: Redis, job_id: str) -> datetime:
@@ -71,7 +77,12 @@ def began_at(redis: Redis, job_id: str) -> datetime:
 def file_as_abandoned(redis: Redis, job_id: str) -> None:
     """RQ's own cleaning has given the run up."""
     text = "Moved to FailedJobRegistry, due to AbandonedJobError, at 2026-01-01 00:00:00"
-    redis.xadd(f"rq:results:{job_id}", {"type": 2, "exc_string": base64.b64encode(zlib.compress(text.encode()))})
+    redis.xadd(f"rq:results:{job_id}", {"type": 2, "exc_string": _stored(text)})
     redis.hset(f"rq:job:{job_id}", "status", "failed")
     redis.zadd("rq:failed:orders", {job_id: ago(-86_400).timestamp()})
     redis.delete("rq:wip:orders")
+
+
+def _stored(text: str) -> bytes:
+    """An error as RQ keeps it."""
+    return base64.b64encode(zlib.compress(text.encode()))
