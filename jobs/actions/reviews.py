@@ -141,11 +141,11 @@ def _run_again(review: Review, queue: Queue, saying: Saying) -> Answer:
     decision = decide_verdict(saying.verdict, case)
     if decision.action is Action.RECORD:
         return _record(review, saying, liveness=liveness_sentence(case), code=decision.code)
-    if detail is None or detail.seen != saying.seen:
+    if detail is None or not decision.allows_act:
+        return _turn_away(review, saying, decision.code, f"Not done: {decision.sentence}")
+    if detail.seen != saying.seen:
         sentence = "Not done: the job changed since you looked. Read the evidence again before you decide."
         return _turn_away(review, saying, "changed", sentence)
-    if not decision.allows_act:
-        return _turn_away(review, saying, decision.code, f"Not done: {decision.sentence}")
     return _requeue(review, queue, saying, detail, case, decision)
 
 

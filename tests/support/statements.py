@@ -1,4 +1,4 @@
-"""What the ledger of reviews is handed: a question about a run, and what somebody states who has a review before him."""
+"""What the ledger of reviews is handed: a question about a run, and what somebody says in the review of it."""
 
 from __future__ import annotations
 
