@@ -173,7 +173,7 @@ class FailedJob(models.Model):
     seen = models.CharField(max_length=128, blank=True)
     """The token of its newest failure (records.seen_token), which an act on it must bring back."""
     score = models.CharField(max_length=32, blank=True)
-    """Its score in the failed registry, by which a failure that was read is known again."""
+    """Its score in the failed registry, by which a failure that was read is known again (ledger.failures.Known)."""
     failed_at = models.DateTimeField()
     """When the newest failure ended; when it was noticed, where Redis does not say. Lists are in this order."""
     ended_at = models.DateTimeField(null=True)

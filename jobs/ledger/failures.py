@@ -9,6 +9,7 @@ from typing import NamedTuple, TypeVar
 
 from django.db import models, transaction
 from django.db.models import CharField, Exists, OuterRef, Q
+from django.db.models.functions import Replace
 
 from jobs.models import AuditEntry, FailedJob, ObservedAttempt, Operation, Review
 
@@ -24,6 +25,9 @@ _AFTER_ACT = {
 """Where a failed job is after an act that was carried out, by the act's verb."""
 _DELETING = [verb for verb, place in _AFTER_ACT.items() if place == FailedJob.Place.DELETED]
 _CLOCKS_APART = timedelta(minutes=1)
+_UNSETTLED = "~"
+"""Behind a score that does not yet tell whether the job failed again (Known)."""
+_MAY_FAIL_AGAIN = _CLOCKS_APART + timedelta(seconds=5)
 _NEVER_CHANGED = {"id", "digest", "connection", "queue", "job_id"}
 _Row = TypeVar("_Row", FailedJob, ObservedAttempt)
 _TEXTS = {
@@ -42,11 +46,17 @@ class Reading(NamedTuple):
 
 
 class Known(NamedTuple):
-    """What the index says of a job that may have failed again."""
+    """What the index says of a job that may have failed again.
+
+    `is_settled`: its score tells that it has not. One that was read within a minute of its failure may have failed
+    once more in the same second, by the clock of a worker that is a minute off.
+    """
 
     score: str
+    is_settled: bool
     place: str
     seen: str
+    noticed_at: datetime
 
 
 def digest_of(connection: str, queue: str, job_id: bytes | str) -> str:
@@ -62,8 +72,11 @@ def failed_job(connection: str, queue: str, job_id: str) -> FailedJob | None:
 
 def known_failures(digests: Collection[str]) -> dict[str, Known]:
     """What the index has of these, by digest; one query, so ask for some hundreds at a time."""
-    rows = FailedJob.objects.filter(digest__in=digests).values_list("digest", "score", "place", "seen")
-    return {digest: Known(*known) for digest, *known in rows}
+    rows = FailedJob.objects.filter(digest__in=digests)
+    return {
+        digest: Known(score.removesuffix(_UNSETTLED), not score.endswith(_UNSETTLED), place, seen, noticed_at)
+        for digest, score, place, seen, noticed_at in rows.values_list("digest", "score", "place", "seen", "noticed_at")
+    }
 
 
 def results_on_record(digests: Collection[str]) -> dict[str, set[str]]:
@@ -75,7 +88,14 @@ def results_on_record(digests: Collection[str]) -> dict[str, set[str]]:
     return found
 
 
-def note_failures(readings: Iterable[Reading]) -> None:
+def settle_scores(digests: Collection[str]) -> None:
+    """Say of these that they did not fail a second time within the second in which they did."""
+    if digests:
+        rows = FailedJob.objects.filter(digest__in=digests)
+        rows.update(score=Replace("score", models.Value(_UNSETTLED), models.Value("")))
+
+
+def note_failures(readings: Iterable[Reading], now: datetime) -> None:
     """Write down what was read, each failure once, however often and by however many it is written.
 
     A job that failed again is open again: what was said of an earlier run is not said of this one.
@@ -87,7 +107,7 @@ def note_failures(readings: Iterable[Reading]) -> None:
         locked = FailedJob.objects.filter(digest__in=latest).order_by("digest").select_for_update()
         before = {row.digest: row for row in locked}
         for reading in ordered:
-            _carry_over(before.get(reading.row.digest), _fitted(reading.row))
+            _carry_over(before.get(reading.row.digest), _fitted(reading.row), now)
         FailedJob.objects.bulk_create(
             [reading.row for reading in ordered],
             update_conflicts=True,
@@ -97,13 +117,15 @@ def note_failures(readings: Iterable[Reading]) -> None:
         _add_attempts(ordered)
 
 
-def _carry_over(before: FailedJob | None, row: FailedJob) -> None:
+def _carry_over(before: FailedJob | None, row: FailedJob, now: datetime) -> None:
     """What stays true of a job that was in the index before."""
     if before and before.seen == row.seen:
         row.failed_at, row.noticed_at = before.failed_at, before.noticed_at
     if before and _is_same_run(before, row):
         row.verdict = before.verdict
     row.is_open = row.place in OPEN_PLACES and not row.verdict
+    if row.failed_at > now - _MAY_FAIL_AGAIN:
+        row.score += _UNSETTLED
 
 
 def _is_same_run(before: FailedJob, row: FailedJob) -> bool:
