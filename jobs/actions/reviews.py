@@ -72,7 +72,7 @@ def release(actor: User, review_id: int, now: datetime) -> Answer:
     review, _queue = _find(actor, review_id, "release_review", now)
     if reviews.release_review(review, actor=actor, now=now):
         return Answer(review=review, is_done=True, sentence="You have given this review back.")
-    return _refuse(actor, review, "release_review", "not_held", "You do not hold this review.", now)
+    return _refuse(actor, review, "release_review", "not_held", "Not done: you do not hold this review.", now)
 
 
 def resolve(saying: Saying) -> Answer:

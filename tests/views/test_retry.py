@@ -5,9 +5,10 @@ from __future__ import annotations
 import time
 
 import pytest
+from django.urls import reverse
 
 from jobs.broker import commands, connections
-from jobs.models import AuditEntry, JobType
+from jobs.models import AuditEntry, JobType, Review
 from tests.support.acts import read
 from tests.support.keyspace import snapshot
 from tests.support.pages import Page, at, press
@@ -35,6 +36,15 @@ def is_refused(shop, before, code, status="refused"):
     entry = AuditEntry.objects.get()
     assert snapshot(shop) == before
     assert (entry.status, entry.decision_code, entry.actor_name) == (status, code, "otto")
+
+
+def sent_to_review(browser, answer):
+    """The text of the page of the one review there is, to which the answer leads, with the reason said on it."""
+    assert (answer.status_code, answer.headers["Location"]) == (
+        302,
+        reverse("jobs:review", args=[Review.objects.get().pk]),
+    )
+    return Page(browser.get(answer.headers["Location"])).text
 
 
 @pytest.mark.parametrize("method", ["put", "patch", "delete"])
@@ -108,25 +118,33 @@ def test_who_has_not_seen_the_job_does_nothing(browser, shop, repeatable, fields
         ("checkable", "only safe after the other side has been asked what happened"),
     ],
 )
-def test_a_press_of_review_before_retry_is_refused_with_the_reason(browser, shop, promise, sentence):
+def test_a_press_of_review_before_retry_leads_to_a_review_with_the_reason(browser, shop, promise, sentence):
     if promise:
         JobType.objects.create(path="fx.boom", idempotency=promise)
     before = snapshot(shop)
     answer = press(browser, JOB, HERE)
-    assert answer.status_code == 409
-    assert "Needs a review first" in Page(answer).title and sentence in Page(answer).text
+    assert sentence in sent_to_review(browser, answer)
     is_refused(shop, before, "may_have_acted")
 
 
 @pytest.mark.parametrize("promise", [None, "unsafe", "keyed", "checkable"])
-def test_a_result_that_nobody_knows_is_refused_for_all_but_the_repeatable(browser, shop, promise):
+def test_a_result_that_nobody_knows_is_reviewed_for_all_but_the_repeatable(browser, shop, promise):
     if promise:
         JobType.objects.create(path="fx.die", idempotency=promise, remembered_for_seconds=86_400)
     address, before = at("job-retry", "orders", "4713"), snapshot(shop)
     answer = press(browser, at("job", "orders", "4713"), address)
-    assert answer.status_code == 409
-    assert "Nobody knows whether its last run acted" in Page(answer).text
+    assert "Nobody knows whether its last run acted" in sent_to_review(browser, answer)
     is_refused(shop, before, "result_unknown")
+
+
+def test_while_its_review_is_open_it_is_not_retried_even_if_it_is_declared_repeatable_since(browser, shop):
+    press(browser, JOB, HERE)
+    JobType.objects.create(path="fx.boom", idempotency="repeatable")
+    before = snapshot(shop)
+    answer = browser.post(HERE, seen(shop))
+    assert answer.status_code == 409 and "Its review is open" in Page(answer).text
+    assert snapshot(shop) == before
+    assert sorted(AuditEntry.objects.values_list("decision_code", flat=True)) == ["may_have_acted", "review_open"]
 
 
 @pytest.fixture
@@ -161,7 +179,7 @@ def test_what_was_confirmed_counts_for_that_answer_only(browser, shop, keyed):
     JobType.objects.update(remembered_for_seconds=60)
     before = snapshot(shop)
     answer = browser.post(HERE, form)
-    assert answer.status_code == 409 and "which a retry might not keep to" in Page(answer).text
+    assert "which a retry might not keep to" in sent_to_review(browser, answer)
     is_refused(shop, before, "key_expired")
 
 
