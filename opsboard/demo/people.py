@@ -17,9 +17,18 @@ from jobs.first_access import LEADS, OPERATORS, VIEWERS, grant_groups
 from jobs.models import JobType, Queue
 from opsboard.demo import UNATTENDED, WORKED
 from opsboard.demo.jobs import TASKS
+from opsboard.demo.tasks import statement_path
 
 CONNECTION = "default"
 WEEK_SECONDS = 7 * 86400
+CHARGE_RUNBOOK = """Was the card charged? The bank's statement has a line for each charge that it made:
+
+  {statement}
+
+If the order's number stands there, it happened: a second charge would cost the customer the amount twice. The line is \
+the evidence.
+If it does not, and the old run is dead, it did not happen, and the job may run again."""
+"""How to find out; the file is the demo's bank."""
 DECLARED = {
     "build_report": (Idempotency.REPEATABLE, None),
     "sync_stock": (Idempotency.REPEATABLE, None),
@@ -57,6 +66,8 @@ def load_people(passwords: Mapping[str, str]) -> None:
     lead = User.objects.get(username="lead")
     for name, (idempotency, seconds) in DECLARED.items():
         defaults = {"idempotency": idempotency.value, "remembered_for_seconds": seconds, "declared_by": lead}
+        if name == "charge_card":
+            defaults["runbook_text"] = CHARGE_RUNBOOK.format(statement=statement_path())
         JobType.objects.get_or_create(path=f"{TASKS}.{name}", defaults=defaults)
 
 

@@ -17,8 +17,11 @@ ORDERS = {
     4702: {"total": "12.50", "card": "ok"},
     4703: {"total": "240.00", "card": "declined"},
     4711: {"total": "1,499.00", "card": "ok"},
+    4712: {"total": "1,499.00", "card": "ok"},
     4718: {"total": "64.90", "card": "slow"},
 }
+STATEMENT = "charges"
+"""What the bank says it has charged, since the demo's bank is a file: `demo/charges.jsonl` beside the stores."""
 SUPPLIER = {
     87: {"item": 87, "quantity": 12},
     88: {"item": 88, "stock": 3},
@@ -46,11 +49,12 @@ def charge_card(order_id: int) -> str:
     order = ORDERS[order_id]
     if order["card"] == "declined":
         raise CardDeclined(f"Order {order_id}: declined by the bank, insufficient funds")
+    if order_id == 4712:
+        _die_once(order_id)
     _ask_bank(order)
-    _write_down("charges", {"order": order_id, "total": order["total"]})
+    _write_down(STATEMENT, {"order": order_id, "total": order["total"]})
     if order_id == 4711:
-        # What the kernel does to a process when memory runs out: the card is charged, and nobody says so.
-        os.kill(os.getpid(), signal.SIGKILL)
+        _die_once(order_id)
     return f"charge of {order['total']} accepted"
 
 
@@ -72,6 +76,11 @@ def build_report(report_id: int) -> str:
     return f"report {report_id} ready"
 
 
+def make_thumbnail(item_id: int) -> None:
+    """Makes a small picture. What went wrong with it is not worth keeping, so RQ forgets it after a minute."""
+    raise ValueError(f"Item {item_id}: the picture is empty")
+
+
 def remind_customer(customer_id: int) -> Retry:
     """Asks RQ to try it later, as long as the mail server is busy; for this customer it always is."""
     return Retry(max=2, interval=1)
@@ -90,6 +99,17 @@ def rebuild_search_index(shop_id: int) -> None:
 def archive_order(order_id: int) -> str:
     """Belongs to a worker that was switched off long ago."""
     return f"order {order_id} archived"
+
+
+def statement_path() -> Path:
+    """The file to look into when nobody knows whether a card was charged."""
+    return _folder() / f"{STATEMENT}.jsonl"
+
+
+def _die_once(order_id: int) -> None:
+    """What the kernel does to a process when memory runs out: whether the card was charged, nobody says."""
+    if _is_first_call(f"charge-{order_id}"):
+        os.kill(os.getpid(), signal.SIGKILL)
 
 
 def _ask_bank(order: dict[str, str]) -> None:

@@ -8,19 +8,22 @@ import os
 import re
 import signal
 import socket
+import sqlite3
 import urllib.request
 import zlib
 from collections import Counter
+from contextlib import closing
 
 import pytest
 from redis import Redis, exceptions
 
+from opsboard.demo.jobs import FORGOTTEN, KILLED
 from tests.support.keyspace import snapshot
 from tests.support.make_run import LAST_LINE
 from tests.support.real_rq import wait_until
 
-FAILED = {"default": 3, "mail": 3, "payments": 3, "reports": 2}
-"""Per queue; the stopped one, which RQ lists there too, included."""
+FAILED = {"default": 4, "mail": 3, "payments": 4, "reports": 2}
+"""Per queue; the stopped one, which RQ lists there too, included, and the one whose data is gone after a minute."""
 
 
 # A newcomer -----------------------------------------------------------------------------------------------------------
@@ -28,16 +31,36 @@ FAILED = {"default": 3, "mail": 3, "payments": 3, "reports": 2}
 
 def test_the_shops_jobs_really_ran(shop):
     with Redis.from_url(shop.redis_url) as client:
-        assert _statuses(client) == Counter(finished=4, failed=10, stopped=1, deferred=1, queued=3, scheduled=1)
+        assert _statuses(client) == Counter(finished=4, failed=11, stopped=1, deferred=1, queued=3, scheduled=1)
         assert {name: client.zcard(f"rq:failed:{name}") for name in FAILED} == FAILED
         assert client.llen("rq:queue:archive") == 3
 
 
-def test_one_of_them_was_really_killed_after_its_effect(shop):
+def test_two_of_them_were_really_killed_one_before_its_effect_and_one_after(shop):
     with Redis.from_url(shop.redis_url) as client:
-        (killed,) = [job for job in client.scan_iter("rq:results:*") if "signal 9" in _end(client, job)]
-        assert client.hget(killed.replace(b"results", b"job"), "description").endswith(b"charge_card(4711)")
-    assert (shop.folder / "demo/charges.jsonl").read_text().count('"order": 4711') == 1
+        killed = [job for job in client.scan_iter("rq:results:*") if "signal 9" in _end(client, job)]
+        calls = sorted(client.hget(job.replace(b"results", b"job"), "description")[-17:] for job in killed)
+        assert calls == [b"charge_card(4711)", b"charge_card(4712)"]
+    statement = (shop.folder / "demo/charges.jsonl").read_text()
+    assert [statement.count(f'"order": {order}') for order in (4711, 4712)] == [1, 0]
+
+
+def test_both_wait_for_a_person_who_is_told_where_to_look(shop):
+    waiting = _ask(
+        shop, "SELECT job_id FROM opsboard_jobs_review r JOIN opsboard_jobs_operation o ON o.id = r.operation_id"
+    )
+    assert {order.job_id for order in KILLED} <= {job_id for (job_id,) in waiting}
+    runbooks = _ask(shop, "SELECT runbook_text FROM opsboard_jobs_jobtype WHERE path LIKE '%charge_card'")
+    assert str(shop.folder / "demo/charges.jsonl") in runbooks[0][0]
+    assert "Look at Review first" in shop.text
+
+
+def test_what_redis_is_about_to_forget_is_on_record(shop):
+    line = f"SELECT error_line FROM opsboard_jobs_failedjob WHERE job_id = '{FORGOTTEN.job_id}'"
+    wait_until(lambda: _ask(shop, line), "the observer has seen the failure that Redis keeps for a minute", seconds=60)
+    assert _ask(shop, line) == [("ValueError: Item 87: the picture is empty",)]
+    with Redis.from_url(shop.redis_url) as client:
+        assert client.ttl(f"rq:job:{FORGOTTEN.job_id}") <= 60
 
 
 def test_the_greeting_names_the_address_and_every_account(shop):
@@ -102,7 +125,9 @@ def test_on_ones_own_rq_nothing_is_changed_and_no_worker_started(make_run, redis
     run = make_run(REDIS_URL=valkey.url)
     assert snapshot(redis_client) == before
     assert not (run.folder / "valkey").exists()
-    assert [name for name in ("rqworker", "valkey-server") if run.has_child(name)] == []
+    assert [name for name in ("rqworker", "valkey-server", "manage.py observe") if run.has_child(name)] == [
+        "manage.py observe"
+    ]
 
 
 def test_on_ones_own_rq_admin_is_made_once_and_the_queues_are_given(make_run, redis_client, valkey):
@@ -171,7 +196,9 @@ def test_not_even_sigkill_leaves_anything_behind(bare_run, victim):
     wait_until(lambda: bare_run.left_over() == [], "everything has ended", seconds=30)
 
 
-@pytest.mark.parametrize(("victim", "name"), [("rqworker", "worker"), ("valkey-server", "valkey")])
+@pytest.mark.parametrize(
+    ("victim", "name"), [("rqworker", "worker"), ("valkey-server", "valkey"), ("manage.py observe", "observer")]
+)
 def test_when_one_dies_it_says_so_and_all_stop(bare_run, victim, name):
     os.kill(bare_run.child(victim), signal.SIGKILL)
     assert bare_run.wait() != 0
@@ -180,8 +207,16 @@ def test_when_one_dies_it_says_so_and_all_stop(bare_run, victim, name):
 
 
 def _statuses(client):
+    """How many jobs are in which state, but for the one that is there for a minute only."""
     jobs = [key for key in client.scan_iter("rq:job:*") if client.type(key) == b"hash"]
-    return Counter(client.hget(key, "status").decode() for key in jobs)
+    lasting = [key for key in jobs if FORGOTTEN.job_id not in key.decode()]
+    return Counter(client.hget(key, "status").decode() for key in lasting)
+
+
+def _ask(run, question):
+    """What the run's own database answers."""
+    with closing(sqlite3.connect(run.folder / "opsboard.sqlite3", timeout=20)) as database:
+        return database.execute(question).fetchall()
 
 
 def _end(client, results):
