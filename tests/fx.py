@@ -5,7 +5,9 @@ Each takes the order's id first. "Effect" is a counter in Redis that shows a rep
 
 from __future__ import annotations
 
+import ctypes
 import os
+import resource
 import signal
 import sys
 import time
@@ -166,6 +168,15 @@ def end_by_signal(order_id, number):
     """Its process ends by a signal that comes from outside or from a crash."""
     effect(order_id)
     os.kill(os.getpid(), number)
+
+
+def run_out_of_memory(order_id):
+    """Python's own code would get an exception; a library in C that does not ask whether it got memory is killed."""
+    effect(order_id)
+    resource.setrlimit(resource.RLIMIT_AS, (2**28, 2**28))
+    libc = ctypes.CDLL(None)
+    libc.malloc.restype = ctypes.c_void_p
+    ctypes.memset(libc.malloc(ctypes.c_size_t(2**30)), 1, 2**30)
 
 
 def swallow_time_limit(order_id, seconds):

@@ -16,7 +16,9 @@ def evidence_of(detail: JobDetail) -> Evidence:
     newest, job = detail.newest_result, detail.job
     successes = [one.ended_at or one.created_at for one in detail.results if one.kind is ResultKind.SUCCESSFUL]
     leases = [one.lease_until for one in detail.executions if one.lease_until]
-    beats = [job.last_heartbeat, *(one.last_heartbeat for one in detail.executions)]
+    # A worker that sees its horse end writes the job anew, without the last heartbeat: it was alive until that end.
+    ended_at = newest.ended_at if newest else None
+    beats = [job.last_heartbeat, ended_at, *(one.last_heartbeat for one in detail.executions)]
     return Evidence(
         exists=job.exists,
         status=job.status,

@@ -97,13 +97,14 @@ class Memory:
 _memories: dict[str, Memory] = {}
 
 
-def look(connection: str, now: datetime) -> int:
+def look(connection: str, now: datetime, memory: Memory | None = None) -> int:
     """Open the reviews that this connection's jobs want by now; returns how many. To be called every few seconds.
 
     Runs are looked at each time, their leases by the store's own clock. What no list holds is searched for bit by bit,
-    and has to be found so on two looks in a row. Raises BrokerUnavailable, ScanNotAllowed.
+    and has to be found so on two looks in a row. `memory`: this process's own, unless the caller keeps one. Raises
+    BrokerUnavailable, ScanNotAllowed.
     """
-    memory, queues = _memory_of(connection), watched_queues(connection)
+    memory, queues = memory or _memory_of(connection), watched_queues(connection)
     at, runs, left_out = started_runs(connection, queues)
     if left_out:
         memory.say("there are too many runs at once to look at every one")

@@ -200,14 +200,15 @@ def test_the_search_goes_on_where_it_stopped_and_rests_after_its_end(real_rq, re
     mislay(real_rq, redis_client, "job")
     for number in range(11):
         redis_client.copy("rq:job:job", f"rq:job:job-{number}")
+    redis_client.mset({f"rq:other:{number}": "" for number in range(200)})
     monkeypatch.setattr(unknown, "SLICES", 1)
-    monkeypatch.setattr(running, "SCAN_COUNT", 4)
-    looks = [look() for _ in range(12)]
+    monkeypatch.setattr(running, "SCAN_COUNT", 20)
+    looks = [look() for _ in range(25)]
     assert sum(looks) == 12 and max(looks) < 12
     redis_client.copy("rq:job:job", "rq:job:later")
-    assert [look() for _ in range(12)] == [0] * 12
+    assert [look() for _ in range(25)] == [0] * 25
     monkeypatch.setattr(unknown, "ROUND", timedelta(0))
-    assert sum(look() for _ in range(12)) == 1
+    assert sum(look() for _ in range(25)) == 1
 
 
 def test_more_suspects_than_one_look_takes_up_are_all_noticed_in_the_end(real_rq, redis_client, monkeypatch):

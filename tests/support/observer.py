@@ -16,7 +16,8 @@ def watch(now: datetime | None = None) -> None:
     for connection in connections.names():
         failures.sweep(connection, now)
         departures.walk(connection, now)
+        memory = unknown.Memory(connections.get(connection))
         for _first_and_second in range(2):
-            unknown.look(connection, now)
+            unknown.look(connection, now, memory)
     reviews.follow(now)
     reviews.follow_closed(now)
