@@ -9,11 +9,13 @@ import sys
 from collections.abc import Callable, Iterator
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import Any
 
 import pytest
 from django.conf import settings as configured
 
 from jobs.actions.guarded import Wish
+from jobs.actions.reviews import Saying
 from jobs.actions.settle import MARGIN, settle_open_entries
 from jobs.broker import commands
 from jobs.models import JobType
@@ -90,7 +92,6 @@ class Mortals:
 
     def act(self, verb: str, wish: Wish, *, dying: str) -> int:
         """Carry out the act in a process that dies at that point; returns how it ended (-9: it was killed there)."""
-        assert self._process.stdin and self._process.stdout
         request = {
             "verb": verb,
             "point": dying,
@@ -102,6 +103,23 @@ class Mortals:
             "typed": wish.typed,
             "now": wish.now.isoformat(),
         }
+        return self._ask(request)
+
+    def resolve(self, saying: Saying, *, dying: str) -> int:
+        """The same for *it did not happen*, said in a review."""
+        request = {
+            "point": dying,
+            "actor": saying.actor.pk,
+            "review": saying.review_id,
+            "version": saying.version,
+            "seen": saying.seen,
+            "given": dict(saying.given),
+            "now": saying.now.isoformat(),
+        }
+        return self._ask(request)
+
+    def _ask(self, request: dict[str, Any]) -> int:
+        assert self._process.stdin and self._process.stdout
         self._process.stdin.write(json.dumps(request) + "\n")
         self._process.stdin.flush()
         return int(json.loads(self._process.stdout.readline()))

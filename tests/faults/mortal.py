@@ -19,6 +19,8 @@ from unittest import mock
 
 import django
 
+Places = dict[str, Callable[[], object]]
+
 POINTS = (
     "before the right is checked",
     "after the right is checked",
@@ -33,6 +35,21 @@ POINTS = (
     "after the entry is closed",
 )
 """In the order of an act."""
+POINTS_OF_A_VERDICT = (
+    "after the rights are checked",
+    "after the evidence is read",
+    "after the deadline is set",
+    "after the review has taken its turn",
+    "before the intent is committed",
+    "after the intent is committed",
+    "before the script is sent",
+    "after the script is sent",
+    "after the answer is read",
+    "before the review is closed",
+    "before the end is committed",
+    "after the entry is closed",
+)
+"""In the order of *it did not happen*, said in a review."""
 
 
 def main() -> None:
@@ -48,8 +65,9 @@ def _end_of(request: dict[str, Any]) -> int:
     pid = os.fork()
     if pid == 0:
         try:
-            _die_at(request.pop("point"))
-            _act(**request)
+            point, is_verdict = request.pop("point"), "review" in request
+            (_places_of_a_verdict() if is_verdict else _places())[point]()
+            (_resolve if is_verdict else _act)(**request)
         except BaseException:
             traceback.print_exc()
             os._exit(1)
@@ -68,8 +86,26 @@ def _act(*, verb: str, actor: int, queue: int, now: str, **wish: Any) -> None:
     getattr(jobs, verb)(Wish(actor=person, queue=place, now=datetime.fromisoformat(now), **wish))
 
 
-def _die_at(point: str) -> None:
-    """Arrange for the end of this process."""
+def _resolve(*, actor: int, review: int, version: int, seen: str, given: dict[str, str], now: str) -> None:
+    from django.contrib.auth.models import User
+
+    from jobs.actions.reviews import Saying, resolve
+    from jobs.domain.verdicts import Verdict
+
+    said = Saying(
+        actor=User.objects.get(pk=actor),
+        review_id=review,
+        verdict=Verdict.DID_NOT_HAPPEN,
+        version=version,
+        seen=seen,
+        given=given,
+        now=datetime.fromisoformat(now),
+    )
+    resolve(said)
+
+
+def _places() -> Places:
+    """By point, what arranges for the end of this process there."""
     from django.db.models.signals import post_save
     from redis.connection import AbstractConnection
 
@@ -78,7 +114,7 @@ def _die_at(point: str) -> None:
     from jobs.broker import commands
     from jobs.models import AuditEntry
 
-    places: dict[str, Callable[[], object]] = {
+    places: Places = {
         "before the right is checked": lambda: _before(guarded, "require"),
         "after the right is checked": lambda: _after(guarded, "require"),
         "after the evidence is read": lambda: _after(guarded, "read_job"),
@@ -93,7 +129,37 @@ def _die_at(point: str) -> None:
         "after the entry is closed": lambda: _after(ledger, "close_entry"),
     }
     assert tuple(places) == POINTS
-    places[point]()
+    return places
+
+
+def _places_of_a_verdict() -> Places:
+    from django.db.models.signals import post_save
+    from redis.connection import AbstractConnection
+
+    from jobs import ledger
+    from jobs.actions import reviews as actions
+    from jobs.broker import commands
+    from jobs.ledger import closing, reviews
+    from jobs.models import Resolution
+
+    places: Places = {
+        "after the rights are checked": lambda: _after(actions, "_require_retry"),
+        "after the evidence is read": lambda: _after(actions, "read_job"),
+        "after the deadline is set": lambda: _after(commands, "server_time"),
+        # In the transaction of the intent.
+        "after the review has taken its turn": lambda: _after(reviews, "_take_turn"),
+        "before the intent is committed": lambda: post_save.connect(_die, sender=Resolution, weak=False),
+        "after the intent is committed": lambda: _after(reviews, "intend_retry"),
+        "before the script is sent": lambda: _before(AbstractConnection, "send_command", "EVAL"),
+        "after the script is sent": lambda: _after(AbstractConnection, "send_command", "EVAL"),
+        "after the answer is read": lambda: _before(ledger, "close_entry"),
+        # In the transaction of the end.
+        "before the review is closed": lambda: _before(reviews, "conclude_retry"),
+        "before the end is committed": lambda: _after(closing.failures, "note_act"),
+        "after the entry is closed": lambda: _after(ledger, "close_entry"),
+    }
+    assert tuple(places) == POINTS_OF_A_VERDICT
+    return places
 
 
 def _before(owner: object, name: str, word: str = "") -> None:
