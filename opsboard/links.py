@@ -6,7 +6,7 @@ import re
 
 from django.core.exceptions import ImproperlyConfigured
 
-from jobs.domain.links import link_host
+from jobs.domain.links import build_links
 from opsboard.env import Environment, env_str
 
 PLACEHOLDERS = ("operation_id", "job_id", "job_type", "queue", "connection")
@@ -14,7 +14,6 @@ EXAMPLE = "Logs=https://logs.example/?q={operation_id}"
 NAME_LENGTH = 60
 
 _PLACEHOLDER = re.compile(r"\{([^{}]*)\}")
-_AFTER_HOST = re.compile(r"https?://[^/?#{}]+[/?#]", re.IGNORECASE)
 
 
 def read_links(environ: Environment) -> tuple[tuple[str, str], ...]:
@@ -35,8 +34,7 @@ def _link(text: str) -> tuple[str, str]:
     if unknown or re.search(r"[{}]", _PLACEHOLDER.sub("", template)):
         known = " ".join(f"{{{word}}}" for word in PLACEHOLDERS)
         raise ImproperlyConfigured(f"OPSBOARD_LINKS: in “{name}” only {known} can be filled in; use one of them.")
-    # What is filled in must not choose whom the link leads to.
-    if not _AFTER_HOST.match(template) or not link_host(_PLACEHOLDER.sub("x", template)):
+    if not build_links([(name, template)], dict.fromkeys(PLACEHOLDERS, "x")):
         raise ImproperlyConfigured(
             f"OPSBOARD_LINKS: “{name}” needs an address of http or https with its host and no password, like {EXAMPLE}."
         )

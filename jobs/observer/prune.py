@@ -5,11 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from datetime import datetime, timedelta
 
-from django.conf import settings
-
 from jobs.ledger.failures import forget_departed
+from jobs.selectors.observer import retention_days
 
-RETENTION_DAYS = 90
 BATCH = 500
 
 
@@ -20,6 +18,6 @@ def prune(now: datetime) -> int:
 
 def prune_in_batches(now: datetime) -> Iterator[int]:
     """The same, some at a time: between two of them the caller may do something else, or stop for good."""
-    before = now - timedelta(days=getattr(settings, "OPSBOARD_RETENTION_DAYS", RETENTION_DAYS))
+    before = now - timedelta(days=retention_days())
     while forgotten := forget_departed(before, limit=BATCH):
         yield forgotten
