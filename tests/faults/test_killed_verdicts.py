@@ -1,4 +1,4 @@
-"""SIGKILL between any two steps of *it did not happen*: no word that was given is lost, and no job runs twice for it."""
+"""SIGKILL between any two steps of *it did not happen*: no word that was given is lost, no job runs twice for it."""
 
 from __future__ import annotations
 
