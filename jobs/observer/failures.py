@@ -122,9 +122,12 @@ def sweep_in_batches(
             cursor, listed = scan_failed(connection, queue, cursor)
             is_first = False
             odd |= {digest_of(connection, queue, entry.member) for entry in listed if not _is_plain(entry)}
-            for batch in _batches(_unknown(connection, listed, clock())):
-                yield _index(connection, batch, clock(), memory)
-            progress.done += len(listed)
+            unknown = _unknown(connection, listed, clock())
+            progress.done += len(listed) - len(unknown)
+            for batch in _batches(unknown):
+                indexed = _index(connection, batch, clock(), memory)
+                progress.done += len(batch)
+                yield indexed
             yield 0
         odd_ones_left(connection, queue, odd, began=began, now=clock())
 

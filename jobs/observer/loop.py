@@ -24,6 +24,7 @@ TICK_SECONDS = 0.05
 """How soon the end is noticed that a signal asks for while nothing is done."""
 
 log = logging.getLogger("opsboard.observer")
+_OVER = object()
 
 
 class Observer:
@@ -92,11 +93,12 @@ class Observer:
 
     def _go_through(self, steps: Iterable[None]) -> None:
         """All the steps, unless the end is asked for, or another observer has taken over."""
-        for _step in steps:
-            if self._is_stopped:
-                return
-            if self._lease.is_due(self._clock()) and not self._is_leading():
-                return
+        waiting = iter(steps)
+        while not self._is_stopped and self._still_leads() and next(waiting, _OVER) is not _OVER:
+            pass
+
+    def _still_leads(self) -> bool:
+        return self._is_leading() if self._lease.is_due(self._clock()) else True
 
     def _rounds(self, until: float | None) -> Iterator[None]:
         """Steps of every connection in turn, until nothing is to be done or that moment has come."""
