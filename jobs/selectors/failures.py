@@ -145,6 +145,8 @@ def _visible_queues(seen: Visibility, connection: str) -> list[Queue]:
 def _confirmed(connection: str, rows: Sequence[FailedJob]) -> tuple[Mapping[str, JobHash], str]:
     """What Redis says now of the jobs that can be asked for by their id; and why it says nothing, or ''."""
     ids = sorted({row.job_id for row in rows if row.can_open})
+    if not ids:
+        return {}, ""
     try:
         return {job.job_id: job for job in read_states(connection, ids)}, ""
     except BrokerUnavailable as error:

@@ -8,7 +8,8 @@ import pytest
 from django.contrib.sessions.models import Session
 from django.db import connection
 
-from jobs.models import AuditEntry
+from jobs.models import AuditEntry, JobType
+from tests.support.observer import watch
 from tests.support.pages import Page, at, press, without_tokens
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -70,6 +71,21 @@ def test_p07_an_error_that_repeats_an_argument_is_masked_and_still_read(secrets,
     assert "KeyError: " in Page(browser.get(at("failed"))).text
     text = Page(browser.get(at("job", "orders", "echo"))).text
     assert "KeyError" in text and "[hidden" in text
+
+
+def test_p07_what_was_an_id_when_it_was_recorded_is_shown_no_longer_than_it_is_one(secrets, viewer, sign_in):
+    """Declared as an id by mistake, read by the observer, taken back: it is gone at once, from the message too."""
+    JobType.objects.create(path="fx.missing_key", id_parameters=["#1"])
+    JobType.objects.create(path="fx.boom", id_parameters=["#2", "api_key"])
+    watch()
+    browser = sign_in(viewer, watched=False)
+    shown = browser.get(at("failed")).text
+    assert "#2=CANARY2" in shown and "api_key=CANARY1" in shown and "KeyError: &#x27;CANARY5" in shown
+    JobType.objects.update(id_parameters=["order_id"])
+    assert "CANARY" not in browser.get(at("failed")).text
+    JobType.objects.update(id_parameters=[])
+    page = browser.get(at("failed"))
+    assert "CANARY" not in page.text and "KeyError: " in Page(page).text
 
 
 def test_p07_a_job_is_found_by_its_id(secrets, viewer, sign_in):

@@ -53,7 +53,7 @@ def browser(server):
 
 
 @pytest.fixture
-def failed(real_rq, redis_client):
+def failed(server, real_rq, redis_client):
     real_rq.enqueue("fx.boom", 1, job_id="plain")
     real_rq.enqueue("fx.say", expression="(1, 'E' * 10_000_000)", job_id="argument")
     # Words of a few letters: hidden arguments of four and more are masked wherever they turn up.
@@ -64,6 +64,7 @@ def failed(real_rq, redis_client):
         real_rq.enqueue("fx.long_message", number, 200_000, job_id=job_id)
     real_rq.burst("orders")
     assert redis_client.zcard("rq:failed:orders") == 45
+    server.manage("observe", "--once")
     return redis_client
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import signal
 import time
 from concurrent.futures import ThreadPoolExecutor
@@ -9,14 +10,17 @@ from contextlib import contextmanager
 
 import pytest
 from django.db import connections as databases
+from django.utils import timezone
 from redis import Redis
 
 from jobs.broker import commands, connections
+from jobs.domain.watch import WatchReport
 from jobs.domain.words import ACT_SLUGS
-from jobs.models import AuditEntry, JobType
+from jobs.models import AuditEntry, JobType, ObserverState
 from opsboard.runner.valkey import DURABLE, EmbeddedValkey, free_port
 from tests.conftest import PASSWORD
 from tests.faults.scene import JOBS, Scene, furnish
+from tests.support.observer import watch
 from tests.support.pages import Page, at
 from tests.support.real_rq import RealRQ, wait_until
 
@@ -102,7 +106,8 @@ def store(tmp_path, settings):
 def browser(store, operator, sign_in):
     """On warm connections: every page was open once."""
     JobType.objects.create(path="fx.boom", idempotency="repeatable")
-    browser = sign_in(operator)
+    watch()
+    browser = sign_in(operator, watched=False)
     assert {browser.get(address).status_code for address in PAGES.values()} == {200, 302}
     return browser
 
@@ -152,11 +157,23 @@ def test_p12_a_page_that_refreshes_itself_gets_503_in_time(store, browser, state
 @pytest.mark.parametrize("state", STATES)
 def test_p12_no_number_is_shown_when_none_could_be_read(store, browser, state):
     with store.being(state):
-        for name in ("overview", "queues", "failed", "lookup"):
+        for name in ("overview", "queues", "lookup"):
             page = Page(in_time(browser.get, at(name), {"q": "p12"}))
             assert not page.rows()
-            wrong = ["Nothing has failed", "No failed job", "No job with this id"]
-            assert not [words for words in wrong if words in page.text]
+            assert "Nothing has failed" not in page.text and "No job with this id" not in page.text
+
+
+@pytest.mark.parametrize("state", STATES)
+def test_p12_the_failed_list_shows_what_was_recorded_as_that_and_lets_nothing_be_ticked(store, browser, state):
+    ObserverState.objects.create(report={"default": WatchReport(passed_at=timezone.now()).to_json()})
+    with store.being(state):
+        page = Page(in_time(browser.get, at("failed")))
+        assert page.rows() == ["orders:p12"] and "ValueError: boom 7" in page.text
+        assert re.search(
+            r"The job store does not answer: .* What is shown is as recorded at \d\d:\d\d:\d\d UTC", page.text
+        )
+        assert [one for one in page.elements if "is-stale" in one.attributes.get("class", "").split()]
+        assert not [one for one in page.elements if one.attributes.get("name") == "row"]
 
 
 @pytest.mark.parametrize("state", STATES)

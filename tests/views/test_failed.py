@@ -2,10 +2,19 @@
 
 from __future__ import annotations
 
+import re
+from datetime import timedelta
+from urllib.parse import quote
+
 import pytest
+from django.utils import timezone
 from guardian.shortcuts import assign_perm
 
-from jobs.models import JobType
+from jobs.domain.watch import WatchReport
+from jobs.domain.words import STATE_WORDS
+from jobs.models import FailedJob, JobType, ObserverState
+from jobs.selectors import failure_index
+from tests.support.observer import watch
 from tests.support.pages import Page, at
 
 pytestmark = pytest.mark.django_db
@@ -122,10 +131,12 @@ def test_its_refresh_is_the_part_that_changes(browser):
     assert len(Page(part).rows()) == 3
 
 
-def test_nothing_failed_is_said_with_where_and_when_it_was_read(browser, shop):
+def test_nothing_failed_is_said_with_when_it_was_looked_at(browser, shop):
     shop.delete("rq:failed:orders")
+    assert "The observer last looked" not in Page(browser.get(HERE)).text
+    observed()
     text = Page(browser.get(HERE)).text
-    assert "Nothing has failed" in text and "was read in 1 queue, at" in text
+    assert "Nothing has failed" in text and "The observer last looked at" in text and "you may see 1 queue" in text
 
 
 def test_a_superuser_sees_failures_of_queues_that_nobody_has_put_on_record(shop, browser_of):
@@ -143,3 +154,175 @@ def test_a_job_listed_in_a_queue_that_is_not_its_own_shows_nothing_of_itself(bro
 def test_what_a_row_may_not_show_is_not_in_it(browser, shop):
     shop.hset("rq:job:4711", mapping={"description": "fx.boom('CANARY')", "meta": "CANARY", "exc_info": "CANARY"})
     assert "CANARY" not in browser.get(HERE).text
+
+
+# What has become of a row since it was recorded -----------------------------------------------------------------------
+
+
+@pytest.fixture
+def recorded(shop, browser_of, operator, payroll):
+    """A browser that shows what was recorded a moment ago, whatever happens to the jobs now."""
+    watch()
+    return browser_of("operator", watched=False)
+
+
+def box(page, job_id):
+    """What the row is sent as when it is ticked; None when it can't be."""
+    found = [one.attributes["value"] for one in Page(page).elements if one.attributes.get("name") == "row"]
+    return next((value for value in found if value.startswith(f"orders/{job_id}/")), None)
+
+
+@pytest.mark.parametrize("status", ["queued", "started", "finished", "scheduled", "canceled"])
+def test_a_row_whose_job_is_no_longer_failed_says_what_it_is_now(recorded, shop, status):
+    shop.hset("rq:job:4711", mapping={"status": status, "enqueued_at": "2026-11-29T00:00:00.000000Z"})
+    found = row(recorded.get(HERE), "orders:4711")
+    assert f"It is still listed here, but is now {status}." in found
+    assert STATE_WORDS[status].word in found and "failed" not in found
+
+
+def test_a_row_that_failed_again_since_says_so_and_an_act_on_it_is_refused_as_changed(recorded, shop):
+    JobType.objects.create(path="fx.boom", idempotency="repeatable")
+    shop.hset("rq:job:4711", mapping={"started_at": "2026-11-29T00:00:00.000000Z", "ended_at": "2026-11-29T00:00:01Z"})
+    shop.xadd("rq:results:4711", {"type": 2}, id="*")
+    page = recorded.get(HERE)
+    assert "It failed again since this was recorded." in row(page, "orders:4711")
+    assert "failed again" not in row(page, "orders:4712")
+    form = Page(page).form(at("ticked")).fields
+    answer = recorded.post(at("ticked"), {**form, "verb": "retry_job", "row": box(page, "4711")})
+    assert "1 job: 1 changed since you looked" in Page(recorded.get(answer.headers["Location"])).text
+    assert shop.lpos("rq:queue:orders", "4711") is None
+
+
+def test_a_row_whose_job_has_left_redis_stays_and_says_since_when(recorded, shop):
+    shop.delete("rq:job:4711", "rq:results:4711")
+    assert "Its data is gone from Redis." in row(recorded.get(HERE), "orders:4711")
+    shop.zrem("rq:failed:orders", "4711")
+    watch()
+    page = recorded.get(HERE)
+    assert "Gone from Redis: " in row(page, "orders:4711") and "ValueError: boom 7" in row(page, "orders:4711")
+    assert "3 failed jobs" in Page(page).text and box(page, "4711") is None and box(page, "4712")
+
+
+def test_an_id_that_another_queues_job_has_taken_shows_nothing_of_that_job(recorded, shop):
+    shop.hset("rq:job:4711", mapping={"origin": "payroll", "status": "queued", "worker_name": "CANARY"})
+    page = recorded.get(HERE)
+    assert "Its data is gone from Redis." in row(page, "orders:4711")
+    assert "queued" not in row(page, "orders:4711") and "payroll" not in page.text and "CANARY" not in page.text
+
+
+def test_an_id_that_was_used_again_is_not_taken_for_the_job_that_had_it(recorded, shop):
+    shop.hset("rq:job:4711", "created_at", "2026-11-29T00:00:00.000000Z")
+    assert "Its id is used by a newer job now." in row(recorded.get(HERE), "orders:4711")
+
+
+def test_what_was_retried_deleted_or_resolved_is_shown_on_request_only(recorded, shop):
+    shop.zrem("rq:failed:orders", "4711", "4712")
+    shop.hset("rq:job:4711", mapping={"status": "queued", "enqueued_at": "2026-11-29T00:00:00.000000Z"})
+    watch()
+    FailedJob.objects.filter(job_id="4712").update(place="deleted", is_open=False)
+    FailedJob.objects.filter(job_id="4713").update(verdict="happened", is_open=False)
+    assert Page(recorded.get(HERE)).rows() == []
+    page = recorded.get(HERE, {"show": "all"})
+    assert "queued" in row(page, "orders:4711")
+    assert "deleted" in row(page, "orders:4712")
+    assert "Resolved: it happened." in row(page, "orders:4713")
+
+
+# Narrowing ------------------------------------------------------------------------------------------------------------
+
+
+def narrowed(browser, **query):
+    return Page(browser.get(HERE, query)).rows()
+
+
+def test_it_is_narrowed_by_what_its_fields_say(browser, shop):
+    browser.get(HERE)
+    FailedJob.objects.filter(job_id="4712").update(failed_at=timezone.now() - timedelta(days=3))
+    assert narrowed(browser, type="fx.boom") == ["orders:4711"]
+    assert narrowed(browser, error="ValueError") == ["orders:4711"]
+    assert narrowed(browser, finding="result_unknown") == ["orders:4713"]
+    assert narrowed(browser, type="fx.boom", error="KeyError") == []
+    assert narrowed(browser, until="2d") == ["orders:4712"]
+    assert "orders:4712" not in narrowed(browser, since="24h")
+    assert narrowed(browser, since="7d", until="2d", type="fx.declined") == ["orders:4712"]
+
+
+def test_a_time_that_was_told_as_ago_stands_in_the_field_and_in_links_as_a_time(browser, shop):
+    many(shop, 60)
+    page = Page(browser.get(HERE, {"since": "7000d"}))
+    (field,) = [one for one in page.elements if one.attributes.get("name") == "since"]
+    assert re.fullmatch(r"20\d\d-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d{6})?Z", field.attributes["value"])
+    assert f"since={quote(field.attributes['value'])}" in turn(page, "next")
+
+
+@pytest.mark.parametrize(
+    ("query", "field"), [({"since": "soon"}, "since"), ({"until": "\0"}, ""), ({"since": "1h", "until": "2h"}, "until")]
+)
+def test_a_time_that_is_none_is_told_under_its_field(browser, query, field):
+    answer = browser.get(HERE, query)
+    page = Page(answer)
+    wrong = [one.attributes["name"] for one in page.elements if one.attributes.get("aria-invalid") == "true"]
+    assert (answer.status_code, wrong) == ((400, [field]) if field else (200, []))
+    assert not field or (f"{field}-error" in [one.attributes.get("id") for one in page.elements] and not page.rows())
+
+
+def test_what_hides_everything_says_how_many_there_are_without_it(browser):
+    page = Page(browser.get(HERE, {"type": "no.such<type>", "queue": "orders"}))
+    assert "No failed job fits what the list is narrowed to" in page.text and "Without it there are 3." in page.text
+    assert "?connection=default&queue=orders" in page.links
+    assert [one for one in page.elements if one.attributes.get("value") == "no.such<type>"]
+
+
+@pytest.mark.parametrize("show", ["closed", "ALL", "1"])
+def test_it_knows_no_other_ways_to_show_it(browser, show):
+    assert browser.get(HERE, {"show": show}).status_code == 400
+
+
+def test_pages_of_a_narrowed_list_stay_narrowed(browser, shop):
+    many(shop, 120)
+    shop.zadd("rq:failed:orders", {"4712": 1_700_000_000.5})
+    first = Page(browser.get(HERE, {"type": "fx.boom", "show": "all"}))
+    second = Page(browser.get(turn(first, "next")))
+    assert [len(page.rows()) for page in (first, second)] == [50, 50]
+    assert "orders:4712" not in first.rows() + second.rows()
+    assert "121 failed jobs" in second.text
+
+
+def test_so_many_are_not_counted_to_the_end(browser, monkeypatch):
+    monkeypatch.setattr(failure_index, "COUNTED", 2)
+    monkeypatch.setattr("jobs.selectors.failures.COUNTED", 2)
+    assert "2 or more failed jobs, newest first" in Page(browser.get(HERE)).text
+
+
+# What is missing ------------------------------------------------------------------------------------------------------
+
+
+def observed(ago=0, **report):
+    """Let an observer have looked so many seconds ago."""
+    at = timezone.now() - timedelta(seconds=ago)
+    said = {"default": WatchReport(**{"passed_at": at, "swept_at": at, **report}).to_json()}
+    ObserverState.objects.update_or_create(defaults={"last_pass_at": at, "report": said})
+
+
+@pytest.mark.parametrize(
+    ("ago", "report", "sentence"),
+    [
+        (None, {}, "No observer has looked yet. New failures are not listed"),
+        (3600, {}, "The observer has not looked for 1 h. New failures are not listed"),
+        (40, {}, "The observer has not looked for 40 s."),
+        (0, {"swept_at": None, "done": 3, "total": 10}, "Older failures are still being read"),
+        (0, {"passed_at": None}, "The observer has begun, and has not looked here yet."),
+        (0, {"error": "its account may not do this."}, "its account may not do this."),
+    ],
+)
+def test_what_may_be_missing_is_said_above_the_list_with_the_way_to_rqs_own(browser, ago, report, sentence):
+    if ago is not None:
+        observed(ago, **report)
+    page = Page(browser.get(HERE))
+    assert sentence in page.text and at("queues") in page.links
+    assert at("queue-state", "orders", "failed") in Page(browser.get(HERE, {"queue": "orders"})).links
+
+
+def test_nothing_is_said_while_the_observer_keeps_up(browser):
+    observed()
+    assert "observer" not in Page(browser.get(HERE)).text.lower()

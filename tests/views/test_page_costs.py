@@ -13,10 +13,14 @@ from redis import Redis
 
 from jobs.broker import connections
 from jobs.broker.cursors import Cursor
+from jobs.broker.hashes import STATE_FIELDS, job_hash
 from jobs.broker.keys import REGISTRIES
 from jobs.models import AuditEntry, JobType, Queue
+from jobs.selectors.failure_index import Place
 from opsboard.runner.valkey import EmbeddedValkey, free_port
+from tests.support.failures import failure, failures
 from tests.support.keyspace import dump, load
+from tests.support.observer import watch
 from tests.support.pages import Page, at
 from tests.support.traffic import count_traffic
 
@@ -25,10 +29,11 @@ pytestmark = pytest.mark.django_db
 SIZES = [1_000, 100_000]
 """Failed jobs in all; each size has a database of its own, by its place here."""
 SHARES = {"orders": 0.6, "mail": 0.2, "stock": 0.2}
+STATE_LIST = at("queue-state", "orders", "failed") + "?"
 LISTS = {
     "one queue": at("failed") + "?queue=orders&",
     "all queues": at("failed") + "?",
-    "one queue's state": at("queue-state", "orders", "failed") + "?",
+    "narrowed": at("failed") + "?type=fx.long_message&error=ValueError&since=2026-01-01&show=all&",
 }
 FILL = """
 for number = tonumber(ARGV[2]), tonumber(ARGV[3]) do
@@ -106,13 +111,24 @@ class Store:
         }
 
 
+@pytest.fixture
+def store_of(big, settings):
+    """Has the pages look at the store of this size."""
+
+    def store(size):
+        url = big.url_for(database=SIZES.index(size))
+        settings.OPSBOARD_CONNECTIONS = {"default": {"url": url}}
+        connections.reset()
+        return Store(url, Redis.from_url(url), size)
+
+    return store
+
+
 @pytest.fixture(params=SIZES, ids=str)
-def store(request, big, settings):
-    url = big.url_for(database=SIZES.index(request.param))
-    settings.OPSBOARD_CONNECTIONS = {"default": {"url": url}}
-    connections.reset()
-    with Redis.from_url(url) as client:
-        yield Store(url, client, request.param)
+def store(request, store_of):
+    found = store_of(request.param)
+    yield found
+    found.client.close()
 
 
 @pytest.fixture
@@ -125,7 +141,7 @@ def clerk(orders, viewer):
 
 @pytest.fixture(params=["viewer", "superuser"])
 def browser(request, clerk, browser_of):
-    return browser_of(request.param)
+    return browser_of(request.param, watched=False)
 
 
 def opened(browser, address, client):
@@ -139,38 +155,95 @@ def opened(browser, address, client):
 TURNS = ["first", "second", "middle", "last", "back from the middle", "back to the first"]
 
 
-@pytest.mark.parametrize("which", LISTS)
 @pytest.mark.parametrize("turn", TURNS)
-def test_fifty_failed_jobs_cost_three_round_trips_and_sixty_commands(store, browser, which, turn):
-    answer, traffic = opened(browser, LISTS[which] + store.turns[turn], store.client)
+def test_fifty_jobs_as_rq_lists_them_cost_three_round_trips_and_sixty_commands(store, browser, turn):
+    answer, traffic = opened(browser, STATE_LIST + store.turns[turn], store.client)
     assert len(Page(answer).rows()) == 50
     assert traffic.round_trips <= 3
     assert traffic.commands <= 60, traffic.by_command
 
 
-@pytest.mark.parametrize("which", LISTS)
-def test_fifty_failed_jobs_weigh_eighty_kilobytes_at_most(store, browser, which):
+def test_fifty_jobs_as_rq_lists_them_weigh_eighty_kilobytes_at_most(store, browser):
     """Everything around the rows included. A row has its icons, names for screen readers and times for machines."""
     for turn in ("first", "middle"):
-        assert len(browser.get(LISTS[which] + store.turns[turn]).content) <= 80_000
+        assert len(browser.get(STATE_LIST + store.turns[turn]).content) <= 80_000
 
 
-def test_each_further_queue_costs_three_commands_and_no_round_trip(store, clerk, browser_of):
-    for number in range(4):
+# The failed list, which is found in SQL -------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def small_store(store_of):
+    """Redis is asked for the rows that are shown and nothing else, whatever it holds."""
+    found = store_of(SIZES[0])
+    yield found
+    found.client.close()
+
+
+@pytest.fixture
+def indexed(small_store, clerk):
+    """Two hundred jobs of orders and a hundred of mail, as the observer would have them; the places of the former."""
+    rows = [as_recorded(small_store.client, number, "orders") for number in range(400, 600)]
+    failures(*(as_recorded(small_store.client, number, "mail") for number in range(100)))
+    return [Place(row.failed_at, row.pk).encode() for row in reversed(failures(*rows))]
+
+
+def as_recorded(client, number, queue):
+    (job_id,) = client.zrange(f"rq:failed:{queue}", number, number)
+    job = job_hash(job_id.decode(), STATE_FIELDS, client.hmget(b"rq:job:" + job_id, STATE_FIELDS), payload_bytes=0)
+    times = {name: getattr(job, name) for name in ("created_at", "enqueued_at", "started_at", "ended_at")}
+    return failure(
+        queue,
+        job_id=job.job_id,
+        job_type="fx.long_message",
+        error_line="ValueError: no no no no",
+        ids=[["#1", "4711", "number", True]],
+        seen="1795989144108-0",
+        **times,
+    )
+
+
+PLACES = {
+    "first": "",
+    "second": "after={0[49]}",
+    "middle": "after={0[100]}",
+    "last": "after={0[148]}",
+    "back from the middle": "before={0[100]}",
+    "back to the first": "before={0[50]}",
+}
+
+
+@pytest.mark.parametrize("which", LISTS)
+def test_fifty_failed_jobs_cost_one_round_trip_and_fifty_two_commands(indexed, small_store, browser, which):
+    for turn in PLACES.values():
+        answer, traffic = opened(browser, LISTS[which] + turn.format(indexed), small_store.client)
+        page = Page(answer)
+        assert len(page.rows()) == 50 and "failed again" not in page.text
+        assert traffic.round_trips == 1
+        assert traffic.commands <= 52, traffic.by_command
+
+
+@pytest.mark.parametrize("which", LISTS)
+def test_fifty_failed_jobs_weigh_seventy_kilobytes_at_most(indexed, browser, which):
+    assert len(browser.get(LISTS[which]).content) <= 70_000
+
+
+def test_a_list_without_rows_costs_no_round_trip(small_store, clerk, browser_of):
+    answer, traffic = opened(browser_of("viewer", watched=False), at("failed"), small_store.client)
+    assert (Page(answer).rows(), traffic.round_trips) == ([], 0)
+
+
+@pytest.mark.parametrize("role", ["viewer", "superuser"])
+def test_further_queues_cost_no_query(indexed, clerk, browser_of, role):
+    browser, taken = browser_of(role, watched=False), []
+    browser.get(at("failed"))
+    for number in range(2):
+        with CaptureQueriesContext(connection) as queries:
+            browser.get(at("failed"))
+        taken.append(len(queries))
         assign_perm("view_queue", clerk, Queue.objects.create(connection="default", name=f"more-{number}"))
-    address = LISTS["all queues"] + store.turns["middle"]
-    answer, traffic = opened(browser_of("viewer"), address, store.client)
-    assert len(Page(answer).rows()) == 50
-    assert traffic.round_trips <= 3
-    assert traffic.commands <= 60 + 4 * 3
-
-
-def test_queues_that_nobody_has_put_on_record_cost_one_round_trip_more(store, browser_of):
-    """A superuser sees them; they are known only once Redis was asked."""
-    answer, traffic = opened(browser_of("superuser"), at("failed"), store.client)
-    assert len(Page(answer).rows()) == 50 and not Queue.objects.exists()
-    assert traffic.round_trips == 4
-    assert traffic.commands <= 60
+        failures(failure(f"more-{number}"))
+    assert taken[0] == taken[1]
 
 
 # Every page -----------------------------------------------------------------------------------------------------------
@@ -252,7 +325,7 @@ PAGES += [at("failed"), at("failed") + "?queue=orders", "/job-types/fx.boom/"]
 
 @pytest.mark.parametrize("address", PAGES)
 def test_fifty_rows_take_as_many_queries_as_one(shop, lead, browser_of, address):
-    browser, taken = browser_of("lead"), []
+    browser, taken = browser_of("lead", watched=False), []
     # Django remembers the content types that it has asked for once.
     browser.get(address)
     for number in (1, 50):
@@ -260,6 +333,8 @@ def test_fifty_rows_take_as_many_queries_as_one(shop, lead, browser_of, address)
         JobType.objects.all().delete()
         Queue.objects.exclude(name="orders").delete()
         more_records(lead, number)
+        if address.startswith(at("failed")):
+            watch()
         with CaptureQueriesContext(connection) as queries:
             assert browser.get(address).status_code == 200
         taken.append(len(queries))

@@ -17,6 +17,7 @@ from jobs.urls import urlpatterns
 from opsboard.runner.valkey import EmbeddedValkey, free_port
 from tests.support.keyspace import load, snapshot
 from tests.support.minefield import JOBS
+from tests.support.observer import watch
 from tests.support.pages import Page, at, confirm, without_tokens
 from tests.support.real_rq import ROOT
 from tests.views.conftest import beat
@@ -90,7 +91,7 @@ def stop_the_clock(monkeypatch):
 def browser(orders, payroll, superuser, browser_of):
     """Sees everything there is."""
     JobType.objects.create(path="fx.boom", idempotency="repeatable")
-    return browser_of("superuser")
+    return browser_of("superuser", watched=False)
 
 
 def refused(admin):
@@ -121,6 +122,8 @@ def test_every_page_answers_the_reader_as_it_answers_the_full_account(
     dumped = _shop if store == "shop" else _mines(rq_version)
     # For ever: what is left of a time to live is told by Redis's clock, which goes on.
     load(admin, {key: (0, value) for key, (_ttl, value) in dumped.items()})
+    use(acting="opsboard-reader", reading="opsboard-reader")
+    watch()
     for address in addresses(JOBS if store == "minefield" else SHOP_JOBS):
         stop_the_clock()
         use(acting="", reading="")

@@ -18,6 +18,7 @@ from jobs.models import JobType, Queue
 from jobs.urls import urlpatterns
 from tests.support.keyspace import snapshot
 from tests.support.minefield import CANARIES, JOBS, LONG_AGO
+from tests.support.observer import watch
 from tests.support.pages import at
 from tests.support.real_rq import ROOT
 from tests.support.traffic import count_traffic
@@ -55,6 +56,7 @@ def mines(minefield, orders, payroll, lead):
     """With everything that makes pages longer: a record of the damaged queue, a declared type."""
     Queue.objects.create(connection="default", name="mixed")
     JobType.objects.create(path="fx.boom", idempotency="repeatable", declared_by=lead)
+    watch()
     return minefield
 
 
@@ -76,7 +78,7 @@ def nothing_has_run(client, folder):
 
 @pytest.mark.parametrize("who", ROLES)
 def test_opening_every_page_twice_changes_nothing_and_runs_nothing(mines, mined_folder, browser_of, who):
-    browser, before = browser_of(who), snapshot(mines)
+    browser, before = browser_of(who, watched=False), snapshot(mines)
     with count_traffic(mines) as traffic:
         for headers, address in product(OPENINGS, addresses()):
             assert browser.get(address, headers=headers).status_code < 500, address
