@@ -207,6 +207,7 @@ def test_what_did_not_happen_is_run_again_and_that_closes_the_review(job_id, ope
         *("did_not_happen", GIVEN[DID_NOT]),
         "queued",
     )
+    assert read(job_id).run != review.run, "it is another run from now on, and would be asked about anew"
     if job_id == "lost":
         real_rq.burst()
         assert store.get("effect:7") == b"1"

@@ -13,6 +13,9 @@ RIGHTS = "tests/test_permissions.py"
 HIDDEN = "tests/cases/test_p13_invisible_queues.py"
 LEDGER = "tests/ledger/test_audit_entries.py"
 TROUBLE = "tests/faults/test_store_in_trouble.py"
+REVIEWS = "tests/ledger/test_reviews.py"
+UNHEARD = f"{REVIEWS}::test_a_word_without_its_turn_is_neither_heard_nor_recorded"
+SAID = "tests/actions/test_reviews.py"
 NO_LIE = f"{TROUBLE}::test_it_is_done_or_it_never_will_be_and_the_person_is_told_no_lie"
 
 
@@ -169,7 +172,7 @@ SAFEGUARDS = {
         tests=(f"{ACTS}::test_a_delete_that_was_not_confirmed_word_for_word_is_refused_on_record",),
     ),
     "the intent before the script": Safeguard(
-        place="jobs.ledger.open_entry",
+        place="jobs.ledger.audit.open_entry_within",
         old="return _create(actor=actor,",
         new="return AuditEntry(actor=actor, actor_name=actor.get_username(),",
         tests=(f"{ACTS}::test_the_intent_is_committed_before_the_script_runs",),
@@ -181,11 +184,49 @@ SAFEGUARDS = {
         tests=(f"{LEDGER}::test_an_intent_inside_a_transaction_is_an_error",),
     ),
     "an entry is closed once": Safeguard(
-        place="jobs.ledger.close_entry",
+        place="jobs.ledger.audit.close_once",
         old=", status=AuditEntry.Status.INTENDED)",
         new=")",
         tests=(f"{LEDGER}::test_an_entry_is_closed_once",),
     ),
+    # In reviews.
+    "the version of a review": Safeguard(
+        place="jobs.ledger.reviews._take_turn",
+        old=", version=statement.version_seen)",
+        new=")",
+        tests=(f"{UNHEARD}[the version]",),
+    ),
+    "the holder of a review": Safeguard(
+        place="jobs.ledger.reviews._take_turn",
+        old="turn = turn.filter(claimed_by=statement.actor, claimed_until__gt=now)",
+        new="pass",
+        tests=(f"{UNHEARD}[the turn]", f"{UNHEARD}[the time]"),
+    ),
+    "one word at a time": Safeguard(
+        place="jobs.ledger.reviews._take_turn",
+        old='turn = turn.filter(~Exists(Resolution.objects.filter(_UNDER_WAY, review=OuterRef("pk"))))',
+        new="pass",
+        tests=(f"{REVIEWS}::test_while_an_act_is_under_way_nothing_else_is_said[happened]",),
+    ),
+    "what was said stays said": Safeguard(
+        place="jobs.ledger.reviews._follow",
+        old="(pk=review.pk, closed_at=None)",
+        new="(pk=review.pk)",
+        tests=(f"{REVIEWS}::test_against_what_somebody_said_it_stands_beside_it_and_overwrites_nothing[True]",),
+    ),
+    "the end of the old run": Safeguard(
+        place="jobs.domain.decisions.unless_it_may_still_run",
+        old="or case.judgement.is_dead:",
+        new="or True:",
+        tests=(f"{SAID}::test_while_the_old_run_may_act_it_can_not_be_said[False-3.0]",),
+    ),
+    "the open review": Safeguard(
+        place="jobs.domain.decisions.objection_by_standing",
+        old="if standing.has_open_review:",
+        new="if False:",
+        tests=(f"{SAID}::test_while_it_is_in_review_it_is_neither_run_nor_deleted[repeatable-3.0]",),
+    ),
+    # In the store's silence.
     "silence is no refusal": Safeguard(
         place="jobs.broker.commands._run",
         old="raise OutcomeUnknown from None",
