@@ -24,8 +24,8 @@ from jobs.domain.outlook import outlook
 from jobs.domain.terms import retry_terms
 from jobs.domain.verbs import DECIDE, verbs_for
 from jobs.judging import case_of, declared_type, function_path, idempotency_of, standing_of, word_to_type
-from jobs.ledger.reviews import operation_of_job, plain_operation_id
-from jobs.models import AuditEntry, JobType, Queue, Review
+from jobs.ledger.reviews import plain_operation_id
+from jobs.models import AuditEntry, JobType, Operation, Queue, Review
 from jobs.permissions import RIGHT_FOR, Permission, Visibility, may, permissions_on
 from jobs.selectors.texts import (
     LATEST_CHARACTERS,
@@ -116,6 +116,7 @@ class JobPage:
     dependents_unlisted: int
     audit: QuerySet[AuditEntry]
     operation_id: str
+    """'' when an earlier job goes by the operation id that this one would have."""
     review: Review | None
     """The newest review of this job, open or closed."""
 
@@ -246,11 +247,12 @@ def _attempt(result: Result, masks: Masks, *, number: int, keep: int) -> Attempt
 def _operation(detail: JobDetail) -> dict[str, Any]:
     """The job's operation, and its newest review; none of another job that had this id before."""
     job_id = detail.job.job_id
-    operation = operation_of_job(detail.connection, detail.queue, job_id)
-    is_its_own = operation is not None and operation.job_created_at == detail.job.created_at
+    operations = list(Operation.objects.filter(connection=detail.connection, queue=detail.queue, job_id=job_id))
+    own = next((one for one in operations if one.job_created_at == detail.job.created_at), None)
+    plain = "" if operations else plain_operation_id(detail.connection, job_id)
     return {
-        "operation_id": operation.operation_id if operation else plain_operation_id(detail.connection, job_id),
-        "review": operation.reviews.order_by("-pk").first() if operation and is_its_own else None,
+        "operation_id": own.operation_id if own else plain,
+        "review": own.reviews.order_by("-pk").first() if own else None,
     }
 
 

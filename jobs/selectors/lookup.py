@@ -43,7 +43,7 @@ def look_up(visibility: Visibility, query: str) -> Lookup:
     answers = read_each(names, lambda name: _in_redis(visibility, name, text))
     silent = tuple(name for name, answer in answers.items() if isinstance(answer, BrokerUnavailable))
     jobs = [one for found in answers.values() if not isinstance(found, BrokerUnavailable) for one in found]
-    found = [*jobs, *_on_record(visibility, text, {_place(one) for one in jobs})]
+    found = [*jobs, *_on_record(visibility, text, {(one.connection, one.queue, one.job_id) for one in jobs})]
     return Lookup(query=text, found=tuple(found), unreachable=silent, is_blind=0 < len(silent) == len(names))
 
 
@@ -68,9 +68,5 @@ def _on_record(visibility: Visibility, text: str, known: set[tuple[str, str, str
     if plain and plain[0] in visible_connections(visibility):
         records += records_of(visibility, plain[1], connections=[plain[0]])
     for one in dict.fromkeys(records):
-        if (one.connection, one.queue, one.job_id) not in known:
+        if one.place not in known:
             yield Found(one.connection, one.queue, one.job_id, one.operation_id)
-
-
-def _place(found: Found) -> tuple[str, str, str]:
-    return found.connection, found.queue, found.job_id

@@ -84,9 +84,12 @@ def operation_page(user: User, seen: Visibility, operation_id: str, *, now: date
     record = _find(seen, operation_id)
     if record is None:
         return None
-    where = record.connection, record.queue, record.job_id
-    operation, row = operation_of_job(*where), failed_job(*where)
-    detail, silence = _read(record, now)
+    operation = Operation.objects.filter(operation_id=record.operation_id).first() or operation_of_job(*record.place)
+    row, (detail, silence) = failed_job(*record.place), _read(record, now)
+    if operation is not None:
+        # What Redis or the index has by now may be of another job that was given the same id.
+        row = row if row and row.created_at == operation.job_created_at else None
+        detail = detail if detail and detail.job.created_at == operation.job_created_at else None
     if operation is None and row is None and detail is None and not silence:
         return None
     reviews = list(operation.reviews.order_by("opened_at", "pk")) if operation else []

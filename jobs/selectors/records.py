@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from django.db.models import Q
 
 from jobs.ledger.failures import digest_of
-from jobs.ledger.reviews import plain_operation_id
+from jobs.ledger.reviews import operation_of_job, plain_operation_id
 from jobs.models import FailedJob, Operation
 from jobs.permissions import Visibility
 from jobs.selectors.failure_index import indexed_queues
@@ -26,6 +26,10 @@ class Record:
     job_id: str
     operation_id: str
 
+    @property
+    def place(self) -> tuple[str, str, str]:
+        return self.connection, self.queue, self.job_id
+
 
 def parse_plain(operation_id: str) -> tuple[str, str] | None:
     """(connection, job id) of the operation id of a plain RQ job; None for any other text."""
@@ -36,7 +40,7 @@ def parse_plain(operation_id: str) -> tuple[str, str] | None:
 
 def record_of(connection: str, queue: str, job_id: str) -> Record | None:
     """The record of a job of one queue, if it is in the index of failures or an operation."""
-    operation = Operation.objects.filter(connection=connection, queue=queue, job_id=job_id).first()
+    operation = operation_of_job(connection, queue, job_id)
     if operation is not None:
         return _of_operation(operation)
     row = FailedJob.objects.filter(digest=digest_of(connection, queue, job_id)).first()
@@ -49,9 +53,10 @@ def records_of(seen: Visibility, text: str, *, connections: list[str] | None = N
         # PostgreSQL refuses to compare with a NUL; no record can hold one.
         return []
     names = visible_connections(seen) if connections is None else connections
-    found = [_of_operation(one) for one in _operations(seen, text, names)]
-    found += [_of_failure(one) for one in _failures(seen, text, names)]
-    return list({(one.connection, one.queue, one.job_id): one for one in reversed(found)}.values())[::-1]
+    operations = [_of_operation(one) for one in _operations(seen, text, names)]
+    failures = [_of_failure(one) for one in _failures(seen, text, names)]
+    known = {one.place for one in operations}
+    return operations + [one for one in failures if one.place not in known]
 
 
 def _operations(seen: Visibility, text: str, connections: list[str]) -> list[Operation]:
@@ -59,7 +64,8 @@ def _operations(seen: Visibility, text: str, connections: list[str]) -> list[Ope
     for name in connections:
         of_job = Q(connection=name, job_id=text)
         wanted |= of_job if seen.everything else of_job & Q(queue__in=recorded_queue_names(seen, name))
-    return [one for one in Operation.objects.filter(wanted) if seen.sees(one.connection, one.queue)]
+    found = Operation.objects.filter(wanted).order_by("-created_at", "-id")
+    return [one for one in found if seen.sees(one.connection, one.queue)]
 
 
 def _failures(seen: Visibility, job_id: str, connections: list[str]) -> list[FailedJob]:

@@ -20,9 +20,9 @@ from jobs.domain.findings import Finding
 from jobs.domain.idempotency import Idempotency
 from jobs.domain.links import Link, build_links, link_host
 from jobs.domain.verdicts import RECORDS, YES, Verdict, decide_verdict, liveness_sentence
-from jobs.judging import case_of, idempotency_of, standing_of, testimony_of
+from jobs.judging import case_in_review, idempotency_of, testimony_of
 from jobs.ledger.failures import failed_job
-from jobs.ledger.reviews import resolutions_of
+from jobs.ledger.reviews import has_act_under_way, resolutions_of
 from jobs.models import AuditEntry, FailedJob, JobType, Operation, Queue, Resolution, Review
 from jobs.permissions import Permission, may, permissions_on
 from jobs.selectors.stored import stored_error
@@ -52,7 +52,6 @@ class JobNow:
 
     finding: Finding
     sentence: str
-    liveness: str
     seen: str
     is_this_run: bool
     """Whether its last run is the one that the review asks about."""
@@ -84,7 +83,7 @@ class Said:
     resolution: Resolution
     fate: str
     contradicts: bool
-    """Late evidence that says otherwise than the person did."""
+    """It says otherwise than what the review was closed with: that it did not happen, and that it did."""
 
     @property
     def is_late_evidence(self) -> bool:
@@ -99,7 +98,7 @@ class Said:
     @property
     def grounds(self) -> tuple[Ground, ...]:
         evidence = self.resolution.evidence.items()
-        return tuple(_ground(str(name), value) for name, value in evidence if value not in (None, "", [], {}))
+        return tuple(_ground(str(name), value) for name, value in evidence if value and name != "contradicts")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -110,6 +109,8 @@ class ReviewPage:
     operation: Operation
     known: Known
     job: JobNow | None
+    liveness: str
+    """Whether the old run may still act; '' when the job store can't be asked."""
     silence: str
     is_another_job: bool
     """Another job has the id by now, so nothing that Redis shows of it bears on this one."""
@@ -121,6 +122,8 @@ class ReviewPage:
     links: tuple[Link, ...]
     choices: tuple[Choice, ...]
     said: tuple[Said, ...]
+    has_act_under_way: bool
+    """What was said led to an act of which nobody knows yet whether it was carried out: until then nothing is said."""
     may_resolve: bool
     may_declare: bool
     may_read_audit: bool
@@ -150,10 +153,15 @@ class ReviewPage:
         """Everything that was said, unless the answer is all of it."""
         return () if self.answer and len(self.said) == 1 else self.said
 
+    @property
+    def is_contradicted(self) -> bool:
+        """An incident: it was run again because it had not happened, and it had."""
+        return any(one.contradicts for one in self.said)
+
 
 @dataclass(frozen=True, kw_only=True)
 class _Facts:
-    """What could be read of the job, and from where."""
+    """What could be read of the job, and from where. `detail`: where Redis has it; `case`: where it could be asked."""
 
     detail: JobDetail | None = None
     case: Case | None = None
@@ -174,6 +182,7 @@ def review_page(user: User, review: Review, queue: Queue, *, now: datetime) -> R
         operation=operation,
         known=_known(review, facts),
         job=_job_now(review, facts),
+        liveness=liveness_sentence(facts.case) if facts.case else "",
         silence=facts.silence,
         is_another_job=facts.is_another_job,
         error=error,
@@ -184,6 +193,7 @@ def review_page(user: User, review: Review, queue: Queue, *, now: datetime) -> R
         links=links_of(operation.operation_id, operation),
         choices=tuple(_choice(verdict, facts, rights) for verdict in Verdict),
         said=said_in(review),
+        has_act_under_way=has_act_under_way(review),
         may_resolve=Permission.RESOLVE_REVIEW in rights,
         may_declare=may(user, Permission.CHANGE_JOBTYPE),
         may_read_audit=may(user, Permission.VIEW_AUDIT),
@@ -216,11 +226,10 @@ def _facts(review: Review, now: datetime) -> _Facts:
         detail = read_job(operation.connection, operation.queue, operation.job_id, now=now)
     except BrokerUnavailable as error:
         return _Facts(row=row, job_type=declared, silence=str(error))
-    if detail is None or not detail.job.exists:
-        return _Facts(row=row, job_type=declared)
-    if detail.job.created_at != operation.job_created_at:
-        return _Facts(row=row, job_type=declared, is_another_job=True)
-    case = case_of(detail, now, declared=declared, standing=standing_of(detail))
+    case = case_in_review(review, detail, now)
+    is_another = detail is not None and detail.job.exists and case.judgement.finding is Finding.GONE
+    if detail is None or not detail.job.exists or is_another:
+        return _Facts(case=case, row=row, job_type=declared, is_another_job=is_another)
     return _Facts(detail=detail, case=case, row=row, job_type=declared)
 
 
@@ -231,7 +240,6 @@ def _job_now(review: Review, facts: _Facts) -> JobNow | None:
     return JobNow(
         finding=judgement.finding,
         sentence=judgement.sentence,
-        liveness=liveness_sentence(facts.case),
         seen=facts.detail.seen,
         is_this_run=facts.detail.run == review.run,
     )
@@ -293,9 +301,7 @@ def _decision(verdict: Verdict, facts: _Facts) -> Decision:
         return decide_verdict(verdict, facts.case)
     if verdict is not Verdict.DID_NOT_HAPPEN:
         return Decision(Action.RECORD, verdict.value, RECORDS[verdict])
-    if facts.silence:
-        return Decision(Action.WAIT, "not_known", f"{facts.silence} Whether the old run has ended is not known now.")
-    return Decision(Action.RECORD, "nothing_left", _NOTHING_LEFT)
+    return Decision(Action.WAIT, "not_known", f"{facts.silence} Whether the old run has ended is not known now.")
 
 
 # What was said --------------------------------------------------------------------------------------------------------
@@ -318,12 +324,10 @@ def _ground(name: str, value: object) -> Ground:
 
 
 def _contradicts(review: Review, resolution: Resolution) -> bool:
-    return (
-        resolution.source == Resolution.Source.LATE_EVIDENCE
-        and review.closed_at is not None
-        and resolution.verdict != review.verdict
-    )
+    """Of a denial only one that was acted on: where nothing ran, late evidence simply answers the question."""
+    said, other = {Verdict(resolution.verdict), Verdict(review.verdict or resolution.verdict)}, _fate(resolution)
+    is_kept = resolution.verdict == Verdict.HAPPENED or other == AuditEntry.Status.DONE
+    return said == {Verdict.HAPPENED, Verdict.DID_NOT_HAPPEN} and is_kept
 
 
 _NO_RETRY = "Whoever says this has the job run again, and you may not retry jobs of this queue."
-_NOTHING_LEFT = "Its data is gone from Redis: it is put on record, and nothing runs."

@@ -86,7 +86,8 @@ class ReviewRow:
     @property
     def answer(self) -> Resolution | None:
         """What closed it, where it is closed."""
-        return next((one for one in self.review.resolutions.all() if one.verdict == self.review.verdict), None)
+        said = self.review.resolutions.all() if self.review.closed_at else ()
+        return next((one for one in said if one.verdict == self.review.verdict), None)
 
 
 @dataclass(frozen=True, kw_only=True)

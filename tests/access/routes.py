@@ -11,6 +11,8 @@ FILLED = {
     "<slug:connection>": "default",
     "<name:queue>": "orders",
     "<name:path>": "shop.tasks.send",
+    "<int:review_id>": "4711",
+    "<operation:operation_id>": "rq~3Adefault~3A4713",
     "<uuid:batch>": "00000000-0000-4000-8000-000000000001",
 }
 JOBS = {"job-enqueue": "later-1", "job-cancel": "next-1", "job-stop": "slow-1", "job-remove-entry": "ghost"}

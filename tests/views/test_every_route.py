@@ -2,21 +2,26 @@
 
 from __future__ import annotations
 
+from datetime import timedelta
 from itertools import product
 
 import pytest
 from django.contrib.auth.models import Group
+from django.utils import timezone
 from guardian.models import GroupObjectPermission, UserObjectPermission
 from guardian.shortcuts import assign_perm
 
 from jobs.domain.ticks import Tick
+from jobs.domain.verdicts import Verdict
 from jobs.domain.words import ACT_SLUGS
-from jobs.models import AuditEntry, JobType
+from jobs.models import AuditEntry, JobType, Review
 from tests.access.routes import every_address
 from tests.conftest import PASSWORD
 from tests.support.acts import read
 from tests.support.keyspace import snapshot
 from tests.support.pages import Page, at
+from tests.support.reviews import fields as review_fields
+from tests.support.reviews import review_of
 from tests.views.conftest import ROLES
 
 pytestmark = pytest.mark.django_db
@@ -74,6 +79,24 @@ ticked       post         302       404     403       302  404   302        302
 ticked-result read        302       404     404       404  404   404        404
 ticked-result bare        302       403     403       403  403   403        403
 ticked-result post        302       405     405       405  405   405        405
+reviews      read      302       200     200       200  200   200        200
+reviews      bare      302       403     403       403  403   403        403
+reviews      post      302       405     405       405  405   405        405
+review       read      302       404     200       200  404   200        200
+review       bare      302       403     403       403  403   403        403
+review       post      302       405     405       405  405   405        405
+operation    read      302       404     200       200  404   200        200
+operation    bare      302       403     403       403  403   403        403
+operation    post      302       405     405       405  405   405        405
+review-take  read      302       405     405       405  405   405        405
+review-take  bare      302       403     403       403  403   403        403
+review-take  post      302       404     403       302  404   302        302
+review-give-back read      302       405     405       405  405   405        405
+review-give-back bare      302       403     403       403  403   403        403
+review-give-back post      302       404     403       302  404   302        302
+review-resolve read      302       405     405       405  405   405        405
+review-resolve bare      302       403     403       403  403   403        403
+review-resolve post      302       404     403       302  404   302        302
 workers      read         302       200     200       200  200   200        200
 workers      bare         302       403     403       403  403   403        403
 workers      post         302       405     405       405  405   405        405
@@ -111,6 +134,9 @@ ANSWERS = {
 ROUTES = list(dict.fromkeys(row[0] for row in ROWS))
 ACTS = {
     **{f"job-{word}": verb for verb, word in ACT_SLUGS.items()},
+    "review-take": "claim_review",
+    "review-give-back": "release_review",
+    "review-resolve": "resolve_review",
     "ticked": "retry_job",
     "job-type": "declare_job_type",
     "access-give": "grant_access",
@@ -129,7 +155,11 @@ def everybody(test):
 
 @pytest.fixture(autouse=True)
 def _place(shop, orders, payroll):
-    """The shop, with a job that may be retried, an id without data, a worker that listens, and a group that may see."""
+    """The shop, with a job that may be retried, an id without data, a worker that listens, and a group that may see.
+
+    And with the review of the one that was killed, at the address that is asked for.
+    """
+    Review.objects.filter(pk=review_of("4713").pk).update(id=4711)
     shop.zadd("rq:failed:orders", {"ghost": 9e9})
     JobType.objects.create(path="fx.boom", idempotency="repeatable")
     assign_perm("view_queue", Group.objects.get(name="Viewers"), orders)
@@ -137,6 +167,14 @@ def _place(shop, orders, payroll):
         ear.subscribe("rq:pubsub:packer")
         assert ear.get_message(timeout=10)
         yield
+
+
+@pytest.fixture
+def _held(request, route, who):
+    """Who gives the review back or answers it has taken it before."""
+    if route in ("review-give-back", "review-resolve") and who in ("operator", "lead", "superuser"):
+        person, until = request.getfixturevalue(who), timezone.now() + timedelta(hours=1)
+        Review.objects.update(claimed_by=person, claimed_by_name=person.username, claimed_until=until)
 
 
 @pytest.fixture
@@ -153,6 +191,7 @@ def fields(shop, viewer):
         "job-delete": {**seen, "confirmed": "delete", "typed": "boom"},
         "job-remove-entry": {"seen": read("ghost").seen, "confirmed": "remove_entry"},
         "ticked": {"connection": "default", "verb": "retry_job", "row": Tick("orders", "4711", seen["seen"]).encode()},
+        "review-resolve": review_fields(Review.objects.get(), Verdict.ABANDON),
         "login": {"username": "vera", "password": PASSWORD},
         "job-type": {"idempotency": "unsafe"},
         "access-give": {**place, "permission": "retry_job"},
@@ -164,6 +203,7 @@ def state(shop):
     """Everything that an act could change."""
     grants = [list(kind.objects.values_list("permission", "object_pk", "pk")) for kind in GRANTS]
     types = list(JobType.objects.values_list("path", "idempotency"))
+    types += Review.objects.values_list("version", "claimed_by", "verdict")
     return snapshot(shop), grants, types, AuditEntry.objects.count()
 
 
@@ -193,6 +233,7 @@ def test_looking_and_a_post_without_its_token_are_answered_as_the_table_says_and
     assert dict(browser.session) == session
 
 
+@pytest.mark.usefixtures("_held")
 @everybody
 def test_a_post_with_its_token_is_answered_as_the_table_says_and_on_record(browser_of, shop, fields, route, who):
     browser, before = browser_of(who, strict=True), state(shop)

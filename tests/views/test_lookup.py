@@ -3,11 +3,16 @@
 from __future__ import annotations
 
 import pytest
+from django.urls import reverse
+from django.utils import timezone
 from guardian.shortcuts import assign_perm
 
 from jobs.broker import connections
 from jobs.models import Queue
+from tests.support.failures import failure, failures
+from tests.support.observer import watch
 from tests.support.pages import Page, at
+from tests.support.reviews import plain_review
 
 pytestmark = pytest.mark.django_db
 HERE = at("lookup")
@@ -56,6 +61,44 @@ def test_an_empty_query_says_what_can_be_looked_up(browser):
     text = Page(browser.get(HERE)).text
     assert "Arguments, error messages and function names are not searched." in text
     assert "No job with this id" not in text
+
+
+@pytest.mark.parametrize("query", ["rq:default:4713", "rq:default:done-1"])
+def test_an_operation_id_leads_to_its_operation(browser, query):
+    answer = browser.get(HERE, {"q": query})
+    assert (answer.status_code, answer.headers["Location"]) == (302, reverse("jobs:operation", args=(query,)))
+    assert browser.get(answer.headers["Location"]).status_code == 200
+
+
+def test_an_operation_on_record_is_found_by_its_id_and_by_that_of_its_job(browser, orders):
+    plain_review(7, timezone.now())
+    for query in ("rq:default:job-7", "job-7"):
+        location = browser.get(HERE, {"q": query}).headers["Location"]
+        assert location == reverse("jobs:operation", args=("rq:default:job-7",))
+
+
+def test_a_job_that_has_left_redis_leads_to_what_is_on_record_of_it(browser, shop):
+    watch()
+    shop.delete("rq:job:4711", "rq:results:4711")
+    shop.zrem("rq:failed:orders", "4711")
+    location = browser.get(HERE, {"q": "4711"}).headers["Location"]
+    assert location == reverse("jobs:operation", args=("rq:default:4711",))
+
+
+def test_a_superuser_finds_what_is_on_record_of_queues_without_a_record(shop, superuser, browser_of):
+    failures(failure("unheard of", job_id="far-1"))
+    location = browser_of("superuser").get(HERE, {"q": "far-1"}).headers["Location"]
+    assert location == reverse("jobs:operation", args=("rq:default:far-1",))
+
+
+def test_a_silent_store_does_not_hide_what_is_on_record(orders, browser_of, viewer, settings):
+    plain_review(7, timezone.now())
+    settings.OPSBOARD_CONNECTIONS = {"default": {"url": "redis://127.0.0.1:1/0"}}
+    connections.reset()
+    answer = browser_of("viewer").get(HERE, {"q": "job-7"})
+    assert answer.status_code == 200
+    assert reverse("jobs:operation", args=("rq:default:job-7",)) in Page(answer).links
+    assert "Not every job store answered" in Page(answer).text
 
 
 def test_a_ghost_leads_to_the_queue_that_lists_it(browser, shop):
