@@ -27,6 +27,8 @@ QUEUE_PART = 1_000
 QUEUE_READ = 200_000
 """In a longer queue ids are not looked for beyond so many."""
 _TRACE = ("status", "origin", "enqueued_at", "started_at")
+_UNDER_WAY = frozenset({b"queued", b"started", b"canceled"})
+"""States in which a job may be mislaid, or its run go on unheard of; in all others nothing is to be waited for."""
 _GLOB = re.compile(r"([\\*?\[\]^-])")
 
 
@@ -53,7 +55,7 @@ class Runs(NamedTuple):
 
 @dataclass(frozen=True, kw_only=True)
 class Trace:
-    """The little that is read of every job: enough to see whether it may be in no list, or was cancelled in its run."""
+    """The little that is read of a job at first: enough to see whether it may be in no list, or go on unheard of."""
 
     job_id: str
     status: str
@@ -156,7 +158,7 @@ def _is_alive(life: Sequence[bytes | None], started_at: datetime | None) -> bool
 
 
 def scan_jobs(connection: str, cursor: int) -> tuple[int, list[Trace]]:
-    """The next jobs in no order, and the cursor to go on with; 0 begins and ends. Jobs without a state are left out.
+    """The next jobs, as far as they are queued, started or cancelled, and the cursor to go on with; 0 begins and ends.
 
     What is there all the while is met at least once. Raises BrokerUnavailable, ScanNotAllowed.
     """
@@ -166,11 +168,7 @@ def scan_jobs(connection: str, cursor: int) -> tuple[int, list[Trace]]:
         following, found = _scan(client, connection, f"{_GLOB.sub(_escaped, start)}*", cursor)
         ids = list(filter(None, (_plain_id(key, start.encode()) for key in found)))
         hashes = _read_hashes(client, [(keys.job(job_id), _TRACE) for job_id in ids])
-    return following, [
-        _trace(job_id, raw)
-        for job_id, raw in zip(ids, hashes, strict=True)
-        if raw[0] is not None and raw[1] is not None
-    ]
+    return following, [_trace(job_id, raw) for job_id, raw in zip(ids, hashes, strict=True) if raw[0] in _UNDER_WAY]
 
 
 def _scan(client: WatchingRedis, connection: str, pattern: str, cursor: int) -> tuple[int, list[bytes]]:

@@ -8,6 +8,8 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from typing import NamedTuple
 
+from django.db import transaction
+
 from jobs.broker import connections
 from jobs.broker.connections import Connection
 from jobs.broker.details import read_jobs
@@ -81,11 +83,11 @@ class Memory:
     decided: set[Suspect] = field(default_factory=set)
     said: set[str] = field(default_factory=set)
 
-    def decide(self, suspect: Suspect) -> None:
-        """Of this one nothing is to be found out any more."""
+    def decide(self, suspects: Iterable[Suspect]) -> None:
+        """Of these nothing is to be found out any more."""
         if len(self.decided) >= REMEMBERED:
             self.decided.clear()
-        self.decided.add(suspect)
+        self.decided.update(suspects)
 
     def say(self, sentence: str) -> None:
         """Log it, if that was not done before."""
@@ -120,7 +122,7 @@ def open_for_failed(details: Iterable[JobDetail], now: datetime) -> int:
     A job that is only listed there, and under way again, is looked into by its run or its place like any other.
     """
     filed = [one for one in details if one.job.status in ("failed", "stopped") and _can_be_kept(one.job.job_id)]
-    return sum(open_for(seen.detail, seen.case, now) for seen in _judged(filed, now))
+    return _open_all(list(_judged(filed, now)), now)
 
 
 def open_for(detail: JobDetail, case: Case, now: datetime) -> bool:
@@ -156,11 +158,9 @@ def _look_at_runs(connection: str, runs: Iterable[StartedRun], at: datetime, now
     given_up = [run for run in runs if run.lease_until < at.timestamp() or not run.has_worker]
     suspects = [Suspect(run.queue, run.job_id, run.entry) for run in given_up if _can_be_kept(run.job_id)]
     opened = 0
-    for suspect, seen in _read(connection, _undecided(suspects, memory), at):
-        if seen is not None:
-            opened += open_for(seen.detail, seen.case, now)
-        if seen is None or _is_over(seen):
-            memory.decide(suspect)
+    for batch in _read(connection, _undecided(suspects, memory), at):
+        opened += _open_all([seen for _suspect, seen in batch if seen], now)
+        memory.decide(suspect for suspect, seen in batch if seen is None or _is_over(seen))
     return opened
 
 
@@ -177,21 +177,23 @@ def _look_again(connection: str, at: datetime, now: datetime, memory: Memory) ->
     """The second look at what no list held at the first one."""
     suspects, memory.once_seen = memory.once_seen, []
     opened = 0
-    for suspect, seen in _read(connection, suspects, at):
-        if seen is None or seen.token != suspect.token:
-            continue
-        if _is_cancelled_run(seen):
-            memory.once_seen.append(suspect)
-        elif "scheduled" not in seen.case.evidence.listed_in:
-            opened += open_for(seen.detail, seen.case, now)
-            if _is_over(seen):
-                memory.decide(suspect)
+    for batch in _read(connection, suspects, at):
+        same = [(suspect, seen) for suspect, seen in batch if seen and seen.token == suspect.token]
+        memory.once_seen += [suspect for suspect, seen in same if _is_cancelled_run(seen)]
+        lost = [(suspect, seen) for suspect, seen in same if not (_is_cancelled_run(seen) or _is_due_later(seen))]
+        opened += _open_all([seen for _suspect, seen in lost], now)
+        memory.decide(suspect for suspect, seen in lost if _is_over(seen))
     return opened
 
 
 def _is_cancelled_run(seen: Seen) -> bool:
     """Its own list is the last to know of such a run, and forgets it soon after it was lost: it is kept in sight."""
     return seen.finding is Finding.CANCELED and seen.case.evidence.has_open_run and not seen.case.judgement.is_dead
+
+
+def _is_due_later(seen: Seen) -> bool:
+    """RQ queues it from its schedule, whatever its hash says."""
+    return "scheduled" in seen.case.evidence.listed_in
 
 
 def _search(connection: str, queues: Collection[str], at: datetime, memory: Memory) -> None:
@@ -244,14 +246,25 @@ def _undecided(suspects: Iterable[Suspect], memory: Memory) -> list[Suspect]:
     return list(dict.fromkeys(one for one in suspects if one not in memory.decided))[:SUSPECTS]
 
 
-def _read(connection: str, suspects: Sequence[Suspect], at: datetime) -> Iterator[tuple[Suspect, Seen | None]]:
-    """Each suspect read whole and judged as its page judges it, at the store's time; None where its queue has none."""
+def _open_all(found: Sequence[Seen], now: datetime) -> int:
+    """Open what they want, all or nothing; in one order for all, so that two observers never wait for each other."""
+    ordered = sorted(found, key=lambda one: (one.detail.queue, one.detail.job.job_id))
+    with transaction.atomic():
+        return sum(open_for(one.detail, one.case, now) for one in ordered)
+
+
+def _read(connection: str, suspects: Sequence[Suspect], at: datetime) -> Iterator[list[tuple[Suspect, Seen | None]]]:
+    """The suspects in batches, each read whole and judged as its page judges it, at the store's time.
+
+    None for one that its queue does not have.
+    """
     for start in range(0, len(suspects), BATCH):
         batch = suspects[start : start + BATCH]
         details = read_jobs(connection, [(one.queue, one.job_id) for one in batch], now=at)
-        there = [one for one in details if one is not None]
-        seen = iter(_judged([_with_place(connection, one) for one in there], at))
-        yield from ((suspect, None if one is None else next(seen)) for suspect, one in zip(batch, details, strict=True))
+        judged = _judged([_with_place(connection, one) for one in details if one is not None], at)
+        yield [
+            (suspect, None if detail is None else next(judged)) for suspect, detail in zip(batch, details, strict=True)
+        ]
 
 
 def _with_place(connection: str, detail: JobDetail) -> JobDetail:

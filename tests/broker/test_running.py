@@ -81,13 +81,15 @@ def test_queues_without_a_run_and_no_queue_at_all_have_none(redis_client):
 # Every job there is ---------------------------------------------------------------------------------------------------
 
 
-def test_every_job_is_met_with_its_state_and_times_and_nothing_else_is(redis_client):
+def test_every_job_that_is_under_way_is_met_with_its_state_and_times_and_nothing_else_is(redis_client):
     lay(redis_client, "one", enqueued_at="2026-03-14T15:00:00.000000Z")
     lay(redis_client, "two", status="canceled", started_at="2026-03-14T15:00:09.000000Z", origin="mail")
     for key in ("rq:job:one:dependents", "rq:job::one:dependencies"):
         redis_client.sadd(key, "two")
     redis_client.hset("rq:job:half", "last_heartbeat", "2026-03-14T15:00:00.000000Z")
     redis_client.hset("rq:results:one", "status", "queued")
+    for status in ("failed", "finished", "stopped", "scheduled", "deferred", "created"):
+        lay(redis_client, status, status=status)
     found = scan_all()
     assert set(found) == {"one", "two"}
     assert (found["one"].status, found["one"].queue, found["one"].started_at) == ("queued", "orders", None)
@@ -99,7 +101,7 @@ def test_every_job_is_met_with_its_state_and_times_and_nothing_else_is(redis_cli
 def test_a_search_through_many_jobs_goes_in_slices_that_hold_the_store_for_a_moment_only(redis_client):
     pipeline = redis_client.pipeline(transaction=False)
     for number in range(3_000):
-        pipeline.hset(f"rq:job:{number}", mapping={"status": "failed", "origin": "orders"})
+        pipeline.hset(f"rq:job:{number}", mapping={"status": "started", "origin": "orders"})
         pipeline.set(f"rq:results:{number}", "")
     pipeline.execute()
     store_time("default")

@@ -310,11 +310,10 @@ def test_two_observers_at_once_open_one_review_of_each_run(real_rq, redis_client
     def observe():
         try:
             runs = running.started_runs("default", ["orders"]).runs
-            seen = list(
-                unknown._read("default", [unknown.Suspect("orders", run.job_id, run.entry) for run in runs], at)
-            )
+            suspects = [unknown.Suspect("orders", run.job_id, run.entry) for run in runs]
+            (batch,) = unknown._read("default", suspects, at)
             start.wait(30)
-            opened.append(sum(unknown.open_for(one.detail, one.case, at) for _suspect, one in seen))
+            opened.append(unknown._open_all([seen for _suspect, seen in batch], at))
         finally:
             database.close()
 
