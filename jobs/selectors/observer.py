@@ -56,6 +56,11 @@ class ObserverPage:
     retention_days: int
     may_read_audit: bool
 
+    @property
+    def level(self) -> str:
+        """The worst of what is wrong with it as a whole (a Level's word), or ok."""
+        return self.notices[0].level.word if self.notices else "ok"
+
 
 def retention_days() -> int:
     """How long a failure is kept after its job left Redis."""
