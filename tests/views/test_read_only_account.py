@@ -34,7 +34,15 @@ ACTS = {
 }
 """By the mark that each leaves."""
 BATCH = "00000000-0000-4000-8000-000000000001"
-CHOICES = {"connection": ["default"], "queue": ["orders"], "state": STATES, "path": ["fx.boom"], "batch": [BATCH]}
+CHOICES = {
+    "connection": ["default"],
+    "queue": ["orders"],
+    "state": STATES,
+    "path": ["fx.boom"],
+    "batch": [BATCH],
+    "review_id": [1],
+    "operation_id": ["rq:default:4711", "rq:default:nowhere"],
+}
 QUERIES = {"failed": ["", "?queue=orders"], "lookup": ["", "?q=4711", "?q=nowhere"]}
 SHOP_JOBS = ["4711", "4713", "slow-1", "held-1", "nowhere"]
 HANDSHAKE = {"client|setinfo"}
