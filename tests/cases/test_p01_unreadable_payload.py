@@ -89,13 +89,14 @@ def test_p01_retry_of_a_damaged_payload_is_refused_with_the_reason(browser, redi
     assert AuditEntry.objects.get().decision_code == "unreadable"
 
 
-def test_p01_retry_of_a_type_that_nobody_declared_is_refused_with_the_reason(browser, redis_client):
+def test_p01_retry_of_a_type_that_nobody_declared_leads_to_a_review_with_the_reason(browser, redis_client):
     before = snapshot(redis_client)
     address = at("job-retry", "orders", "p01c")
     assert "Review before retry" in job_page(browser, "p01c").text
     answer = press(browser, at("job", "orders", "p01c"), address)
-    assert answer.status_code == 409
-    assert "Nobody has declared whether this job type may be run twice" in Page(answer).text
+    assert answer.status_code == 302
+    text = Page(browser.get(answer.headers["Location"])).text
+    assert "Nobody has declared whether this job type may be run twice" in text
     assert AuditEntry.objects.get().decision_code == "may_have_acted"
     assert snapshot(redis_client) == before
 

@@ -112,7 +112,7 @@ def test_where_a_retry_might_act_twice_a_review_is_offered_in_its_place(shop, br
     page = Page(browser_of("operator").get(at("job", "orders", job_id)))
     assert page.form(at("job-retry", "orders", job_id)).method == "post"
     assert f"Review before retry of job {job_id}" in page.text and code in page.text
-    assert "opsboard can't record yet what somebody found out." in page.text
+    assert "somebody has to find out first." in page.text
 
 
 def test_what_wants_a_confirmation_is_a_link_to_the_page_that_asks(shop, browser_of):

@@ -6,13 +6,15 @@ import re
 from uuid import UUID, uuid4
 
 import pytest
+from django.urls import reverse
 from guardian.shortcuts import assign_perm, remove_perm
 
 from jobs.broker import connections
 from jobs.domain.ticks import Tick
-from jobs.models import AuditEntry, JobType
+from jobs.models import AuditEntry, JobType, Review
 from tests.support.keyspace import snapshot
 from tests.support.pages import Page, at
+from tests.support.reviews import review_of
 
 pytestmark = pytest.mark.django_db
 
@@ -134,7 +136,8 @@ def test_ticked_jobs_are_retried_and_the_result_counts_them_all(browser, shop, r
     JobType.objects.filter(path="fx.declined").delete()
     answer = send(browser, "retry_job", "4711", "4712")
     page = result(browser, answer)
-    assert "2 jobs: 1 done, 1 refused" in page.text
+    assert "2 jobs: 1 done, 1 sent to review" in page.text
+    assert reverse("jobs:review", args=[Review.objects.get(operation__job_id="4712").pk]) in page.links
     assert page.rows() == ["orders:4711", "orders:4712"]
     assert shop.lpos("rq:queue:orders", "4711") is not None and shop.lpos("rq:queue:orders", "4712") is None
     assert statuses() == {"4711": "done", "4712": "refused"}
@@ -235,6 +238,8 @@ def test_a_hidden_queue_is_answered_like_one_that_is_not_there(browser, shop, re
 @pytest.mark.parametrize("verb", ["retry_job", "delete_job"])
 def test_among_others_a_hidden_queue_leaves_no_trace_on_the_pages(browser, shop, verb):
     row, texts = boxes(Page(browser.get(FAILED)))["orders", "4712"], []
+    if verb == "retry_job":
+        review_of("4712")
     for queue in ("payroll", "nowhere"):
         rows = [row, Tick(queue, "pay-1", "1-0").encode()]
         answer = browser.post(HERE, {"connection": "default", "verb": verb, "row": rows})
@@ -256,11 +261,12 @@ def test_before_a_delete_the_page_says_what_would_become_of_each(browser, shop):
     before = snapshot(shop)
     answer = browser.post(HERE, {"connection": "default", "verb": "delete_job", "row": rows})
     page = Page(answer)
-    assert answer.status_code == 200 and "Delete 2 jobs?" in page.text
-    assert "2 jobs can be deleted" in page.text
+    assert answer.status_code == 200 and "Delete 1 job?" in page.text
+    assert "1 job can be deleted" in page.text
+    assert "Its review is open: it is evidence, and stays until that is closed." in page.text
     assert "There is no such job any more." in page.text and "It changed since you ticked it." in page.text
     assert "1 job waits for it and will never run, or run without it." in page.text
-    assert {job_id for _queue, job_id in boxes(page)} == {"4711", "4713"}
+    assert {job_id for _queue, job_id in boxes(page)} == {"4711"}
     assert snapshot(shop) == before and not AuditEntry.objects.exists()
 
 
