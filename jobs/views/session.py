@@ -31,7 +31,10 @@ class SignIn(LoginView):
         if self._lost_act:
             messages.warning(
                 self.request,
-                _("Nothing was done. You were signed out before your click arrived; please choose again."),
+                _(
+                    "Nothing was done. You were signed out before your click arrived, and what you typed was not kept. "
+                    "Please choose again."
+                ),
             )
         return response
 

@@ -9,11 +9,14 @@ from urllib.parse import quote
 import pytest
 from django.conf import settings
 from django.contrib.auth.models import Group, User
+from django.urls import reverse
 from guardian.shortcuts import assign_perm
 
-from jobs.models import AuditEntry, JobType, Queue
+from jobs.domain.verdicts import Verdict
+from jobs.models import AuditEntry, JobType, Operation, Queue, Review
 from tests.conftest import ACTS, MODEL_WIDE, PASSWORD
 from tests.support.pages import Page, at, confirm
+from tests.support.reviews import GIVEN, fields, review_of, take
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -28,7 +31,7 @@ TEXTS = [
 SCRIPT = TEXTS[1]
 IMAGE = TEXTS[0]
 FRAGMENT = {"hx-request": "true"}
-PLACES = ("overview", "failed", "queues", "workers", "lookup", "job-types", "access")
+PLACES = ("overview", "failed", "reviews", "queues", "workers", "lookup", "job-types", "access")
 NAMES = (["q", "sort", "page", "view", "path", "shown", "next"], ["after"], ["before"], ["queue"], ["connection"])
 STATES = ("queued", "started", "failed", "finished", "scheduled", "deferred", "canceled")
 ADDRESSES = {"href", "src", "action", "formaction", "hx-get", "hx-post", "xlink:href"}
@@ -161,6 +164,31 @@ def test_p06_a_refused_act_and_the_record_of_it_show_texts_as_text(browser):
         page = inert(browser.get(at("job", "orders", text)))
         assert f"Reason given: {text}" in page.text and f"by {SCRIPT}" in page.text
     assert set(AuditEntry.objects.values_list("reason", flat=True)) == set(TEXTS)
+
+
+def test_p06_a_review_its_answer_and_its_operation_show_texts_as_text(browser):
+    """As the job's id and type, its queue and error, and as whatever a person types."""
+    person = User.objects.get(username=SCRIPT)
+    for number, text in enumerate(TEXTS):
+        Review.objects.filter(pk=review_of(text).pk).update(sentence=text, opened_by_name=text)
+        review = review_of(f"far-{number}", text)
+        Operation.objects.filter(pk=review.operation_id).update(job_type=text)
+        take(review, person)
+        here, typed = f"/review/{review.pk}/", dict.fromkeys(GIVEN[Verdict.HAPPENED], text)
+        page = inert(browser.get(here))
+        assert text in page.text and text in page.title + page.text
+        answer = browser.post(f"{here}resolve/", fields(review, Verdict.HAPPENED, **typed))
+        assert answer.status_code == 400 and text in attributes_of(inert(answer))
+        typed |= {"observed_at": "2026-01-01T00:00", "link": text, "quote": text}
+        stale = browser.post(f"{here}resolve/", fields(review, Verdict.HAPPENED, **typed) | {"version": "1"})
+        assert stale.status_code == 409 and text in inert(stale).text
+        assert browser.post(f"{here}resolve/", fields(review, Verdict.HAPPENED, **typed)).status_code == 302
+        assert inert(browser.get(here)).text.count(text) >= 4
+        page = inert(browser.get(reverse("jobs:operation", args=(f"rq:default:far-{number}",))))
+        assert page.text.count(text) >= 2
+    for query in ("", "?show=closed"):
+        page = inert(browser.get(at("reviews") + query))
+        assert all(text in page.text for text in TEXTS)
 
 
 def test_p06_job_types_show_what_was_typed_as_text(browser):

@@ -6,16 +6,23 @@ import pytest
 from django.contrib.auth.models import Group
 from django.contrib.sessions.models import Session
 from django.test import Client
+from django.utils import timezone
 from guardian.models import GroupObjectPermission
 
-from jobs.models import AuditEntry, JobType
+from jobs.domain.verdicts import Verdict
+from jobs.models import AuditEntry, JobType, Resolution
 from tests.conftest import PASSWORD
 from tests.support.keyspace import snapshot
+from tests.support.observer import watch
 from tests.support.pages import Page, at
+from tests.support.reviews import fields, plain_review, take
 
 pytestmark = pytest.mark.django_db
 
-SORRY = "Nothing was done. You were signed out before your click arrived; please choose again."
+SORRY = (
+    "Nothing was done. You were signed out before your click arrived, and what you typed was not kept. "
+    "Please choose again."
+)
 PAGE = "http://localhost/access/?page=1"
 
 
@@ -136,6 +143,7 @@ def ticking(operator, jobs):
     """Otto's browser, and what it sends when he has ticked all three and presses Retry."""
     browser = Client(HTTP_HOST="localhost", enforce_csrf_checks=True)
     sign_in(browser, "/login/", "otto")
+    watch()
     page = Page(browser.get(LIST))
     rows = [one.attributes["value"] for one in page.elements if one.attributes.get("name") == "row"]
     assert len(rows) == 3
@@ -228,3 +236,28 @@ def test_p16_the_token_of_an_earlier_session_carries_out_no_act(at_work, redis_c
     answer = click(at_work, page, action, form)
     assert answer.status_code == 403 and "Nothing was done." in answer.text
     assert snapshot(redis_client) == before and not AuditEntry.objects.exists()
+
+
+# A verdict ------------------------------------------------------------------------------------------------------------
+
+
+def test_p16_a_verdict_that_came_too_late_is_not_kept_and_the_page_it_leads_back_to_says_so(operator):
+    review = plain_review(1, timezone.now())
+    take(review, operator)
+    browser = Client(HTTP_HOST="localhost", enforce_csrf_checks=True)
+    sign_in(browser, "/login/", "otto")
+    here = f"/review/{review.pk}/"
+    form = fields(review, Verdict.ABANDON, reason="a long story")
+    token = token_of(browser.get(here))
+    Session.objects.all().delete()
+    lost = browser.post(f"{here}resolve/", {**form, "csrfmiddlewaretoken": token})
+    login = lost.headers["Location"]
+    assert login == f"/login/?next=%2Freview%2F{review.pk}%2F&lost=1"
+    back = sign_in(browser, login, "otto")
+    assert back.headers["Location"] == here
+    page = browser.get(here)
+    assert page.status_code == 200 and SORRY in page.text
+    assert "a long story" not in page.text
+    assert not Resolution.objects.exists()
+    review.refresh_from_db()
+    assert review.closed_at is None and review.version == 2

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from jobs.domain.links import link_host
+from jobs.domain.links import build_links, link_host
 from jobs.domain.paths import LONGEST, is_dotted_path
 
 
@@ -63,6 +63,37 @@ def test_the_host_that_is_named_is_the_one_that_a_parser_finds_too(url):
     host = link_host(url)
     if host:
         assert urlsplit(url).netloc.lower() == host and "@" not in host
+
+
+def test_a_link_is_filled_in_with_values_that_cannot_leave_their_place():
+    values = {"operation_id": "rq:a/b?c#d&e=f é\udcff", "queue": "{operation_id}"}
+    (link,) = build_links([("Logs", "https://Logs.example:8080/{operation_id}?q={queue}#x")], values)
+    assert link.url == "https://Logs.example:8080/rq%3Aa%2Fb%3Fc%23d%26e%3Df%20%C3%A9%3F?q=%7Boperation_id%7D#x"
+    assert (link.name, link.host) == ("Logs", "logs.example:8080")
+
+
+@pytest.mark.parametrize(
+    "template",
+    [
+        "javascript:alert({id})",
+        "ftp://logs.example/{id}",
+        "//logs.example/{id}",
+        "https://{id}/",
+        "https://{id}.example/",
+        "https://logs.example{id}/",
+        "https://logs.example:{id}/",
+        "https://{id}@logs.example/",
+        "https://logs.example/{password}",
+        "https://logs.example/{}",
+        "https://logs.example/{id",
+        "https://logs.example/id}",
+        "https://logs.example/{{id}}",
+        "https://logs.example/{id.__class__}",
+    ],
+)
+@pytest.mark.parametrize("value", ["evil", "443", "e%2Fvil"])
+def test_a_link_that_is_none_or_whose_host_a_value_would_choose_is_left_out(template, value):
+    assert build_links([("Bad", template), ("Good", "https://logs.example/{id}")], {"id": value})[0].name == "Good"
 
 
 @pytest.mark.parametrize("path", ["shop.tasks.send", "a.b", "_a._b2", "größe.änder"])

@@ -14,13 +14,14 @@ from django.urls import reverse
 from jobs.broker.guarded import READ_COMMANDS
 from jobs.broker.keys import STATES
 from jobs.domain.words import ACT_SLUGS
-from jobs.models import JobType, Queue
+from jobs.models import JobType, Queue, Review
 from jobs.urls import urlpatterns
 from tests.support.keyspace import snapshot
 from tests.support.minefield import CANARIES, JOBS, LONG_AGO
 from tests.support.observer import watch
 from tests.support.pages import at
 from tests.support.real_rq import ROOT
+from tests.support.reviews import review_of
 from tests.support.traffic import count_traffic
 from tests.views.conftest import ROLES
 
@@ -32,6 +33,8 @@ CHOICES = {
     "job_id": JOBS,
     "state": STATES,
     "path": ["fx.boom"],
+    "review_id": [1],
+    "operation_id": [f"rq:default:{job_id}" for job_id in ("plain", "abandoned", "ghost", "half", "wrong")],
     "batch": ["00000000-0000-4000-8000-000000000001"],
 }
 QUERIES = {
@@ -56,6 +59,7 @@ def mines(minefield, orders, payroll, lead):
     """With everything that makes pages longer: a record of the damaged queue, a declared type."""
     Queue.objects.create(connection="default", name="mixed")
     JobType.objects.create(path="fx.boom", idempotency="repeatable", declared_by=lead)
+    Review.objects.filter(pk=review_of("abandoned").pk).update(id=1)
     watch()
     return minefield
 
