@@ -81,8 +81,8 @@ class Stage:
 
     def _context(self) -> dict[str, Any]:
         page = SimpleNamespace(
-            connection="default", queue=None, queues=("orders",), rows=self.rows, total=len(self.rows),
-            newer=None, older=None, is_first=True, is_out_of_order=False, state="failed",
+            connection="default", queue=None, queues=(SimpleNamespace(name="orders"),), rows=self.rows,
+            total=len(self.rows), newer=None, older=None, is_first=True, unreachable="", notices=(),
         )  # fmt: skip
         header = {"exposure": "This machine only", "role": "Operators", "environment_colour": "grey"}
         user = SimpleNamespace(is_authenticated=True, get_username="otto")

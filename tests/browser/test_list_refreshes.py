@@ -20,11 +20,8 @@ def rows(page):
 
 
 @pytest.fixture
-def first(site, real_rq, redis_client):
-    job_id = real_rq.fail("fx.boom", 1)
-    # A minute ago: two failures of one second stand in the order of their ids.
-    redis_client.zincrby("rq:failed:orders", -60, job_id)
-    return job_id
+def first(site, real_rq):
+    return real_rq.fail("fx.boom", 1)
 
 
 @pytest.fixture

@@ -19,8 +19,10 @@ def jobs(site, real_rq, redis_client):
     for number in range(5):
         real_rq.enqueue("fx.boom", number, job_id=f"job-{number}")
     real_rq.burst()
-    # Failures of one second stand in the order of their ids.
-    redis_client.zadd("rq:failed:orders", {f"job-{number}": 1_900_000_000 - number for number in range(5)})
+    for number in range(5):
+        redis_client.hset(f"rq:job:job-{number}", "ended_at", f"2026-03-14T15:09:{26 - number}.000000Z")
+        # RQ's own list is in the order in which they expire.
+        redis_client.zadd("rq:failed:orders", {f"job-{number}": 1_900_000_000 - number})
     return [f"job-{number}" for number in range(5)]
 
 

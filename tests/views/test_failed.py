@@ -310,7 +310,7 @@ def observed(ago=0, **report):
         (None, {}, "No observer has looked yet. New failures are not listed"),
         (3600, {}, "The observer has not looked for 1 h. New failures are not listed"),
         (40, {}, "The observer has not looked for 40 s."),
-        (0, {"swept_at": None, "done": 3, "total": 10}, "Older failures are still being read"),
+        (0, {"swept_at": None, "done": 3, "total": 10}, "are still being read in (30 %)"),
         (0, {"passed_at": None}, "The observer has begun, and has not looked here yet."),
         (0, {"error": "its account may not do this."}, "its account may not do this."),
     ],
