@@ -140,12 +140,13 @@ def test_what_never_began_is_only_free_to_run_when_no_run_before_it_can_have_act
 
 
 # What was said in reviews (protocol, R4 to R6).
-SAID = {"said_by": "otto", "said_at": datetime(2026, 3, 14, 15, 0, tzinfo=UTC)}
+HAS_HAPPENED = Standing(has_happened=True, said_by="otto", said_at=datetime(2026, 3, 14, 15, 0, tzinfo=UTC))
+GIVEN_UP = replace(HAS_HAPPENED, has_happened=False, is_abandoned=True)
 STANDINGS = [
-    (Standing(has_happened=True, **SAID), Action.SKIP_DUPLICATE, "already_completed"),
-    (Standing(is_abandoned=True, **SAID), Action.REFUSE, "closed"),
+    (HAS_HAPPENED, Action.SKIP_DUPLICATE, "already_completed"),
+    (GIVEN_UP, Action.REFUSE, "closed"),
     (Standing(has_open_review=True), Action.REFUSE, "review_open"),
-    (Standing(has_open_review=True, has_happened=True, **SAID), Action.SKIP_DUPLICATE, "already_completed"),
+    (replace(HAS_HAPPENED, has_open_review=True), Action.SKIP_DUPLICATE, "already_completed"),
 ]
 
 
@@ -157,14 +158,13 @@ def test_what_was_said_in_a_review_comes_before_the_table(standing, action, code
 
 
 def test_who_said_it_when_and_why_is_told(now):
-    gone = Standing(is_abandoned=True, reason="The shop keeps no log.", **SAID)
-    sentence = decide_retry(replace(case(now), standing=gone)).sentence
-    assert sentence.endswith("otto said so at 2026-03-14 15:00:00 UTC: “The shop keeps no log”.")
-    late = Standing(has_happened=True, said_at=SAID["said_at"])
-    assert (
-        "Late evidence said so at 2026-03-14 15:00:00 UTC." in decide_retry(replace(case(now), standing=late)).sentence
-    )
-    long = decide_retry(replace(case(now), standing=replace(gone, reason="no log " * 99))).sentence
+    def sentence(standing):
+        return decide_retry(replace(case(now), standing=standing)).sentence
+
+    because = sentence(replace(GIVEN_UP, reason="The shop keeps no log."))
+    assert because.endswith("otto said so at 2026-03-14 15:00:00 UTC: “The shop keeps no log”.")
+    assert sentence(replace(HAS_HAPPENED, said_by="")).endswith("Late evidence said so at 2026-03-14 15:00:00 UTC.")
+    long = sentence(replace(GIVEN_UP, reason="no log " * 99))
     assert len(long) < 400 and "…" in long
 
 

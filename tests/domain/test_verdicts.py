@@ -102,10 +102,7 @@ def test_while_the_old_run_may_act_a_search_that_found_nothing_proves_nothing(ma
     assert "no time limit" in did_not_happen(make(now, is_dead=False)).sentence
 
 
-GONE = {"exists": False, "status": None, "listed_in": frozenset()}
-
-
-@pytest.mark.parametrize("changes", [GONE, {"status": None}])
+@pytest.mark.parametrize("changes", [{"exists": False, "status": None, "listed_in": ()}, {"status": None}])
 @pytest.mark.parametrize("finding", [Finding.GONE, Finding.UNRECOGNISED])
 def test_of_a_job_whose_data_is_gone_it_is_put_on_record_and_nothing_runs(changes, finding, now):
     decision = did_not_happen(case(now, finding, **changes))

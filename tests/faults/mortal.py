@@ -139,7 +139,7 @@ def _places_of_a_verdict() -> Places:
     from jobs import ledger
     from jobs.actions import reviews as actions
     from jobs.broker import commands
-    from jobs.ledger import closing, reviews
+    from jobs.ledger import failures, reviews
     from jobs.models import Resolution
 
     places: Places = {
@@ -155,7 +155,7 @@ def _places_of_a_verdict() -> Places:
         "after the answer is read": lambda: _before(ledger, "close_entry"),
         # In the transaction of the end.
         "before the review is closed": lambda: _before(reviews, "conclude_retry"),
-        "before the end is committed": lambda: _after(closing.failures, "note_act"),
+        "before the end is committed": lambda: _after(failures, "note_act"),
         "after the entry is closed": lambda: _after(ledger, "close_entry"),
     }
     assert tuple(places) == POINTS_OF_A_VERDICT

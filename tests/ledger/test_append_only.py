@@ -36,7 +36,8 @@ def closed(operator, now) -> AuditEntry:
 @pytest.fixture
 def resolution(operator, now) -> Resolution:
     review = opened(now, holder=operator)
-    return reviews.settle_review(review, statement(operator, Verdict.ABANDON, review), now=now)
+    reviews.settle_review(review, statement(operator, Verdict.ABANDON, review), now=now)
+    return Resolution.objects.get()
 
 
 @pytest.fixture(params=KEPT, ids=lambda model: model.__name__)

@@ -11,8 +11,7 @@ from django.db import connections, transaction
 
 from jobs import ledger
 from jobs.domain.verdicts import Verdict
-from jobs.ledger import closing, reviews
-from jobs.ledger.failures import digest_of
+from jobs.ledger import failures, reviews
 from jobs.models import AuditEntry, FailedJob, Operation, Resolution, Review
 from tests.support.statements import CREATED_AT, opened, question, statement
 
@@ -26,7 +25,7 @@ LATER = timedelta(hours=1)
 def failed_row(now, job_id="job-7", **changes):
     """What the index of failures has of the job."""
     usual = {
-        "digest": digest_of("default", "orders", job_id),
+        "digest": failures.digest_of("default", "orders", job_id),
         "connection": "default",
         "queue": "orders",
         "job_id": job_id,
@@ -305,7 +304,7 @@ def test_the_end_of_an_act_is_recorded_as_a_whole_or_not_at_all(operator, now, m
         raise RuntimeError("the database is gone")
 
     with monkeypatch.context() as broken:
-        broken.setattr(closing.failures, "note_act", fail)
+        broken.setattr(failures, "note_act", fail)
         with pytest.raises(RuntimeError, match="database is gone"):
             close(entry, "done", now)
     assert (fresh(entry).status, fresh(review).closed_at, fresh(row).place) == ("intended", None, "failed")
