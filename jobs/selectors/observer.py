@@ -33,16 +33,16 @@ class WatchedStore:
     connection: str
     state: WatchState
     report: WatchReport
-    notices: tuple[Notice, ...]
     percent: int | None
     total: int | None
 
 
 @dataclass(frozen=True, kw_only=True)
 class ObserverPage:
-    """The page. `host` and `pid` of the observer that leads, for who may read the audit: they name a machine.
+    """The page. `notices`: what is wrong with the observer, as a whole or with one of these stores.
 
-    `open_acts`: acts in visible queues whose answer is not known yet, by connection.
+    `host` and `pid` of the observer that leads, for who may read the audit: they name a machine. `open_acts`: acts in
+    visible queues whose answer is not known yet, by connection.
     """
 
     watch: Watch
@@ -58,8 +58,10 @@ class ObserverPage:
 
     @property
     def level(self) -> str:
-        """The worst of what is wrong with it as a whole (a Level's word), or ok."""
-        return self.notices[0].level.word if self.notices else "ok"
+        """The worst of what is wrong with it (a Level's word), or ok."""
+        if self.notices:
+            return max(self.notices).level.word
+        return "hint" if self.watch.state is WatchState.STARTING else "ok"
 
 
 def retention_days() -> int:
@@ -80,10 +82,12 @@ def observer_page(user: User, visibility: Visibility, now: datetime) -> Observer
     state, may_read_audit = ObserverState.objects.first(), may(user, Permission.VIEW_AUDIT)
     watch = _watch(state, now)
     leads = state is not None and watch.leads_since is not None
+    names = visible_connections(visibility)
+    of_stores = (notice for name in names for notice in connection_watch_warnings(watch, name))
     return ObserverPage(
         watch=watch,
-        notices=watch_warnings(watch),
-        stores=tuple(_store(watch, name, visibility) for name in visible_connections(visibility)),
+        notices=(*watch_warnings(watch), *of_stores),
+        stores=tuple(_store(watch, name, visibility) for name in names),
         leads_since=watch.leads_since,
         lease_until=state.lease_until if state and leads else None,
         host=state.host if state and leads and may_read_audit else "",
@@ -116,7 +120,6 @@ def _store(watch: Watch, connection: str, visibility: Visibility) -> WatchedStor
         connection=connection,
         state=watch.state_of(connection),
         report=report,
-        notices=connection_watch_warnings(watch, connection),
         percent=fill_percent(report) if report.is_filling else None,
         total=report.total if visibility.everything else None,
     )

@@ -72,7 +72,8 @@ def test_before_any_has_looked_it_says_how_to_start_one(browser):
 def test_one_that_has_just_begun_is_given_its_time(browser):
     now = timezone.now()
     ObserverState.objects.create(leads_since=now, lease_until=now + timedelta(seconds=15))
-    assert "State starting" in read(browser)
+    text = read(browser)
+    assert "State starting" in text and "It has just begun" in text and "keeps up" not in text
 
 
 @pytest.mark.parametrize(
@@ -98,10 +99,11 @@ def test_only_connections_are_shown_on_which_one_may_see_anything(two_stores, br
     assert Page(browser_of("superuser").get(HERE)).rows() == ["default", "billing"]
 
 
-def test_what_keeps_it_from_reading_is_said_beside_the_connection(two_stores, browser_of):
+def test_what_keeps_it_from_reading_is_said_instead_of_that_it_keeps_up(two_stores, browser_of):
     observer_looked(default=WatchReport(error="The job store does not answer: no connection."))
     text = read(browser_of("superuser"))
     assert "The observer can't read all of “default”: The job store does not answer: no connection." in text
+    assert "keeps up: what fails" not in text and "can't read all none yet" in text
 
 
 def test_how_many_failures_there_are_is_told_only_to_who_may_see_all_of_them(browser_of, orders):
