@@ -17,7 +17,8 @@ from jobs.domain.watch import WatchReport
 from jobs.ledger.observing import observer_state
 from jobs.observer.duties import FOR_ALL, Due
 from jobs.observer.lease import Lease
-from jobs.observer.watch import Watch, told
+from jobs.observer.trouble import told
+from jobs.observer.watch import Watch
 
 PASS_SECONDS = 1.0
 TICK_SECONDS = 0.05

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import logging
 import zlib
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from datetime import datetime
 from typing import Any, NamedTuple
 
+from django.db import DatabaseError, InterfaceError
+
 from jobs.broker.details import read_jobs
+from jobs.broker.errors import BrokerUnavailable
 from jobs.broker.evidence import evidence_of
 from jobs.broker.records import JobDetail, JobHash, ListedJob, Result
 from jobs.broker.watching import Listed, scores_of
@@ -15,13 +19,15 @@ from jobs.domain.calls import Unreadable
 from jobs.domain.findings import Finding, judge
 from jobs.judging import declared_types, function_path
 from jobs.ledger.failures import Reading, digest_of
-from jobs.models import FailedJob, JobType, ObservedAttempt
+from jobs.models import NAME_LENGTH, FailedJob, JobType, ObservedAttempt
+from jobs.observer.trouble import told
 from jobs.selectors.rows import JobRow, job_rows
 from jobs.selectors.texts import Masks, error_text, masks_of, one_line, recorded_ids_of
 
 LATEST_CHARACTERS = 20_000
 OLDER_CHARACTERS = 8_000
 """Of each attempt's error that are kept."""
+log = logging.getLogger("opsboard.observer")
 NO_TEXT = "Its id is not plain text, so it can’t be opened."
 
 
@@ -59,8 +65,40 @@ def read_failures(
 ) -> list[Read]:
     """What these entries are; one that is listed no more and whose job has left nothing is left out.
 
-    `on_record`: by digest, the ids of results that need not be kept again. Raises BrokerUnavailable.
+    `on_record`: by digest, the ids of results that need not be kept again. A job that nobody foresaw, so that reading
+    it fails, has a row that says so, and holds up no other. Raises BrokerUnavailable.
     """
+    try:
+        return _read_failures(connection, listed, on_record, now)
+    except (BrokerUnavailable, DatabaseError, InterfaceError):
+        raise
+    except Exception as error:
+        if len(listed) > 1:
+            return [read for entry in listed for read in read_failures(connection, [entry], on_record, now)]
+        log.error("an unexpected error keeps a failed job of %s from being read: %s", connection, told(error))
+        return [_unread(connection, listed[0], told(error), now)]
+
+
+def _unread(connection: str, listed: Listed, why: str, now: datetime) -> Read:
+    job_id = listed.member.decode("utf-8", "backslashreplace")
+    row = FailedJob(
+        digest=digest_of(connection, listed.queue, listed.member),
+        connection=connection,
+        queue=listed.queue,
+        job_id=job_id,
+        can_open=listed.job_id is not None and "\0" not in job_id and len(job_id) <= NAME_LENGTH,
+        finding=Finding.UNRECOGNISED,
+        note=f"It can’t be read: an unexpected error ({why}).",
+        score=repr(listed.score),
+        failed_at=now,
+        noticed_at=now,
+    )
+    return Read(listed, Reading(row, ()), None)
+
+
+def _read_failures(
+    connection: str, listed: Sequence[Listed], on_record: Mapping[str, Collection[str]], now: datetime
+) -> list[Read]:
     entries = _read(connection, listed, now)
     types = declared_types(entry.detail.job.call for entry in entries if entry.detail)
     shown = job_rows(connection, "failed", [entry.as_row() for entry in entries], now)

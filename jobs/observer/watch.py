@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import logging
-import traceback
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from datetime import datetime, timedelta
-from pathlib import Path
 
 from django.db import DatabaseError, InterfaceError
 
@@ -17,6 +15,7 @@ from jobs.observer.departures import walk_in_batches
 from jobs.observer.duties import PER_CONNECTION, Due
 from jobs.observer.failures import Memory, Progress, newest_in_batches, sweep_in_batches
 from jobs.observer.rounds import Round
+from jobs.observer.trouble import told
 
 SILENT = timedelta(seconds=5)
 """A store that gave no answer is asked again after this time, since each try costs the others their seconds."""
@@ -106,9 +105,3 @@ class Watch:
 
     def _begin_walk(self) -> Iterator[int]:
         return walk_in_batches(self.connection, self._clock())
-
-
-def told(error: Exception) -> str:
-    """An error's class and place. Its text is left out: it may hold what stood in a job."""
-    *_outer, last = traceback.extract_tb(error.__traceback__)
-    return f"{type(error).__name__} in {Path(last.filename).name}, line {last.lineno}"

@@ -8,7 +8,7 @@ import pytest
 from django.utils import timezone
 
 from jobs.models import NAME_LENGTH, FailedJob, ObservedAttempt, Queue
-from jobs.observer import departures, failures
+from jobs.observer import departures, failures, readings
 from tests.observer.rows import ids, row
 from tests.support.keyspace import snapshot
 from tests.support.minefield import lay
@@ -120,6 +120,22 @@ def test_a_damaged_job_has_a_row_and_spoils_no_other(failing, redis_client, dama
     assert row("j-1").error_line == row("j-3").error_line == "ValueError: boom 7"
     departures.walk("default", timezone.now())
     assert ids(place="failed") == ["j-1", "j-2", "j-3"]
+
+
+def test_a_job_that_can_not_be_read_at_all_has_a_row_that_says_so_and_holds_up_no_other(failing, monkeypatch):
+    failing.fail("j-1", "j-2", "j-3")
+    read = readings.evidence_of
+
+    def trips(detail):
+        if detail.job.job_id == "j-2":
+            raise KeyError("card 4711")
+        return read(detail)
+
+    monkeypatch.setattr(readings, "evidence_of", trips)
+    sweep()
+    assert row("j-1").error_line == row("j-3").error_line == "ValueError: boom 7"
+    assert row("j-2").note.startswith("It can’t be read: an unexpected error (KeyError in test_oddities.py")
+    assert "4711" not in row("j-2").note and row("j-2").can_open
 
 
 @pytest.mark.parametrize("score", [float("inf"), float("-inf"), 1e300, -1e300, 1e15, 0])
