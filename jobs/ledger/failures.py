@@ -145,10 +145,15 @@ def _add_attempts(readings: Sequence[Reading]) -> None:
     ObservedAttempt.objects.bulk_create(attempts, ignore_conflicts=True)
 
 
+_BYTES = {"job_type": 512, "error_class": 200}
+"""PostgreSQL takes no index row beyond 2,704 bytes, and the queue's name in it may fill 2,048 of them."""
+
+
 def _fitted(row: _Row) -> _Row:
     """Texts as their columns take them: names out of Redis may be longer, or hold a NUL, which PostgreSQL refuses."""
     for name, longest in _TEXTS[type(row)].items():
-        setattr(row, name, getattr(row, name).replace("\0", "\N{REPLACEMENT CHARACTER}")[:longest])
+        text = getattr(row, name).replace("\0", "\N{REPLACEMENT CHARACTER}")[:longest]
+        setattr(row, name, text.encode("utf-8", "replace")[: _BYTES.get(name)].decode("utf-8", "ignore"))
     return row
 
 

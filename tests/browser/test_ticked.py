@@ -20,7 +20,8 @@ def jobs(site, real_rq, redis_client):
         real_rq.enqueue("fx.boom", number, job_id=f"job-{number}")
     real_rq.burst()
     for number in range(5):
-        redis_client.hset(f"rq:job:job-{number}", "ended_at", f"2026-03-14T15:09:{26 - number}.000000Z")
+        times = {"started_at": "2026-03-14T15:09:00.000000Z", "ended_at": f"2026-03-14T15:09:{26 - number}.000000Z"}
+        redis_client.hset(f"rq:job:job-{number}", mapping=times)
         # RQ's own list is in the order in which they expire.
         redis_client.zadd("rq:failed:orders", {f"job-{number}": 1_900_000_000 - number})
     return [f"job-{number}" for number in range(5)]

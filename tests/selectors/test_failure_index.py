@@ -10,6 +10,8 @@ import pytest
 from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
+from jobs.ledger.failures import Reading, note_failures
+from jobs.models import NAME_LENGTH
 from jobs.selectors import failure_index
 from jobs.selectors.failure_index import Place, Wanted
 from tests.support.failures import LONG_AGO, failure, failures
@@ -152,6 +154,17 @@ def test_choices_are_capped(monkeypatch):
 def test_a_queue_is_known_by_its_failures(rows):
     assert failure_index.indexed_queues("default") == ["hidden", *QUEUES]
     assert failure_index.indexed_queues("nowhere") == []
+
+
+def test_the_longest_names_of_the_widest_letters_can_be_indexed():
+    """Letters that no database packs into fewer bytes: the index of PostgreSQL takes 2,704 of them in a row."""
+    dice = random.Random(7)
+    wide = ["".join(chr(dice.randrange(0x10000, 0x1FFFF)) for _ in range(NAME_LENGTH)) for _ in range(3)]
+    row = failure(wide[0], job_id=wide[1], connection="c" * 64, job_type=wide[2], error_class=wide[2][:200])
+    note_failures([Reading(row, [])], LONG_AGO)
+    (kept,) = read(Wanted(connection="c" * 64), [wide[0]]).rows
+    assert wide[2].startswith(kept.job_type) and len(kept.job_type.encode()) == 512
+    assert wide[2].startswith(kept.error_class) and len(kept.error_class.encode()) == 200
 
 
 @pytest.mark.parametrize("text", ["", "x", "1-", "-1", "1-1-1", "٣-1", "9" * 18 + "-1", "1-" + "9" * 19, "1.5-1"])
