@@ -167,7 +167,9 @@ def _standing_in_the_way(case: Case) -> Decision | None:
 def _not_a_resting_failure(evidence: Evidence, finding: Finding) -> Decision | None:
     """The job is not failed, or not only that: something else already has it, or may have it soon."""
     if evidence.status not in RETRYABLE_STATUSES:
-        return Decision(Action.REFUSE, *_BY_FINDING.get(finding, ("not_failed", "It is not a failed job.")))
+        # A cancelled job whose run was lost is of unknown result, and still a cancelled one.
+        where = Finding.CANCELED if evidence.status == "canceled" else finding
+        return Decision(Action.REFUSE, *_BY_FINDING.get(where, ("not_failed", "It is not a failed job.")))
     if evidence.queued_times or evidence.in_intermediate:
         return Decision(Action.REFUSE, "already_queued", "It already stands in its queue and will run.")
     if "scheduled" in evidence.listed_in:

@@ -113,7 +113,7 @@ def _decide_retry_after_all(case: Case) -> Decision:
 
 
 _NEVER_RUN_FROM_HERE = frozenset(
-    {"data_gone", "confusable_name", "rate_limited", "unreadable", "already_completed", "closed"}
+    {"data_gone", "confusable_name", "rate_limited", "unreadable", "already_completed", "closed", "canceled"}
 )
 """Codes of what no waiting changes: then the answer is worth its record all the same."""
 

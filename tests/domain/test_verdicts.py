@@ -119,6 +119,7 @@ def test_of_a_job_whose_data_is_gone_it_is_put_on_record_and_nothing_runs(change
         ({"is_readable": False}, "unreadable"),
         ({"standing": replace(OPEN, has_happened=True)}, "already_completed"),
         ({"standing": replace(OPEN, is_abandoned=True)}, "closed"),
+        ({"status": "canceled", "listed_in": frozenset({"canceled"})}, "canceled"),
     ],
     ids=lambda value: value if isinstance(value, str) else "",
 )

@@ -58,6 +58,11 @@ def test_a_run_that_holds_its_lease_is_left_alone_however_late_our_own_clock_say
     assert look() == look(timedelta(days=1)) == 0
 
 
+def test_a_run_whose_lease_is_over_is_noticed_however_early_our_own_clock_says_it_is(real_rq, redis_client):
+    begin(real_rq, redis_client, "job", lease=-1)
+    assert look(timedelta(days=-1)) == 1
+
+
 def test_a_run_whose_worker_has_signed_off_or_is_gone_is_noticed_before_its_lease_is_over(real_rq, redis_client):
     for job_id in ("left", "gone", "replaced", "at-work"):
         begin(real_rq, redis_client, job_id, worker=f"w-{job_id}")
@@ -166,6 +171,16 @@ def test_a_job_far_back_in_a_long_queue_is_not_lost(real_rq, redis_client, long_
     mislay(real_rq, redis_client, "job")
     redis_client.linsert("rq:queue:orders", "AFTER", behind, "job")
     assert (look(), look()) == (0, 0)
+
+
+@pytest.mark.parametrize("behind", ["other-0", "other-2499"])
+def test_a_job_that_is_far_back_in_a_long_queue_at_the_second_look_is_not_lost(
+    real_rq, redis_client, long_queue, behind
+):
+    mislay(real_rq, redis_client, "job")
+    look()
+    redis_client.linsert("rq:queue:orders", "AFTER", behind, "job")
+    assert look() == 0
 
 
 def test_a_job_that_a_long_queue_does_not_hold_is_lost(real_rq, redis_client, long_queue):
