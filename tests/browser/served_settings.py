@@ -9,5 +9,10 @@ from opsboard.settings import MIDDLEWARE, VAR_DIR
 STATIC_ROOT = VAR_DIR / "static"
 # What the accounts of the tests are made with: fast.
 PASSWORD_HASHERS = ["django.contrib.auth.hashers.MD5PasswordHasher"]
-# Every test finds the tables of content types filled anew, under other numbers.
-MIDDLEWARE = ["tests.browser.content_types.forget_content_types", *MIDDLEWARE]
+MIDDLEWARE = [
+    # Every test finds the tables of content types filled anew, under other numbers.
+    "tests.browser.content_types.forget_content_types",
+    # No observer runs beside the site: it would go on writing while the tests empty the database.
+    "tests.browser.watching.be_watched",
+    *MIDDLEWARE,
+]
