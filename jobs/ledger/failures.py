@@ -27,7 +27,8 @@ _DELETING = [verb for verb, place in _AFTER_ACT.items() if place == FailedJob.Pl
 _CLOCKS_APART = timedelta(minutes=1)
 _UNSETTLED = "~"
 """Behind a score that does not yet tell whether the job failed again (Known)."""
-_MAY_FAIL_AGAIN = _CLOCKS_APART + timedelta(seconds=5)
+MAY_FAIL_AGAIN = _CLOCKS_APART + timedelta(seconds=5)
+"""So long after its failure a job counts as one that may fail again within the same second."""
 _NEVER_CHANGED = {"id", "digest", "connection", "queue", "job_id"}
 _Row = TypeVar("_Row", FailedJob, ObservedAttempt)
 _TEXTS = {
@@ -124,7 +125,7 @@ def _carry_over(before: FailedJob | None, row: FailedJob, now: datetime) -> None
     if before and _is_same_run(before, row):
         row.verdict = before.verdict
     row.is_open = row.place in OPEN_PLACES and not row.verdict
-    if row.failed_at > now - _MAY_FAIL_AGAIN:
+    if row.failed_at > now - MAY_FAIL_AGAIN:
         row.score += _UNSETTLED
 
 

@@ -15,7 +15,9 @@ from jobs.broker.watching import (
     recent_failures,
     scan_failed,
 )
+from jobs.domain.findings import UNKNOWN_RESULTS
 from jobs.ledger.failures import (
+    MAY_FAIL_AGAIN,
     Known,
     digest_of,
     known_failures,
@@ -26,7 +28,7 @@ from jobs.ledger.failures import (
 from jobs.models import NAME_LENGTH, FailedJob
 from jobs.observer.departures import odd_ones_left
 from jobs.observer.queues import watched_queues
-from jobs.observer.readings import read_failures
+from jobs.observer.readings import Read, read_failures
 from jobs.observer.unknown import open_for_failed
 
 RQ_FAILURE_TTL = 365 * 86_400
@@ -169,12 +171,18 @@ def _index(connection: str, listed: Sequence[Listed], now: datetime, memory: Mem
     digests = [digest_of(connection, entry.queue, entry.member) for entry in listed]
     found = read_failures(connection, listed, results_on_record(digests), now)
     # Before they count as indexed: from then on they are not read again.
-    open_for_failed([read.detail for read in found if read.detail], now)
+    open_for_failed([read.detail for read in found if read.detail and _is_in_doubt(read)], now)
     note_failures((read.reading for read in found), now)
     for read in found:
         memory.learn_ttl(read.listed.queue, read.detail.job.failure_ttl_seconds if read.detail else None)
-        memory.fresh[read.listed] = (read.reading.row.seen, now + LOOKED_AT_AGAIN)
+        if read.reading.row.failed_at > now - MAY_FAIL_AGAIN:
+            memory.fresh[read.listed] = (read.reading.row.seen, now + LOOKED_AT_AGAIN)
     return len(found)
+
+
+def _is_in_doubt(read: Read) -> bool:
+    """Whether a review may be wanted: to ask what stands on record costs a query for each job."""
+    return read.reading.row.finding in UNKNOWN_RESULTS
 
 
 def _is_plain(entry: Listed) -> bool:
