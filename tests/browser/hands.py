@@ -35,3 +35,19 @@ def confirm_delete(page: Page, word: str) -> None:
 def told(page: Page, sentence: str) -> Locator:
     """What the page announces about one's own act."""
     return page.get_by_role("status").filter(has_text=sentence)
+
+
+def wanted(page: Page, label: str) -> Locator:
+    """A field of the answer that is chosen in a review; other answers have fields of the same name."""
+    return page.get_by_label(label).locator("visible=true")
+
+
+def answer_button(page: Page) -> Locator:
+    """What sends the answer of a review."""
+    return page.get_by_role("button", name=re.compile(r"^Put it on record"))
+
+
+def look_up(page: Page, text: str) -> None:
+    """By the header's field, with or without script."""
+    page.get_by_role("searchbox", name="Look up a job by its id").first.fill(text)
+    page.get_by_role("button", name="Look up").first.click()

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from django.urls import reverse
 from redis import Redis
 
 from jobs.models import JobType
@@ -41,10 +42,12 @@ class Shop:
     @property
     def pages(self) -> dict[str, str]:
         """Every page that who may act in orders can open, by name."""
-        plain = {name: at(name) for name in ("overview", "failed", "queues", "workers")}
+        plain = {name: at(name) for name in ("overview", "failed", "reviews", "queues", "workers", "observer")}
         lists = {f"orders {state}": at("queue-state", "orders", state) for state in STATES}
         other = {
-            "failed in orders": f"{at('failed')}?connection=default&queue=orders",
+            "failed in orders": f"{at('failed')}?connection=default&queue=orders&since=7d&show=all",
+            "failed since when": f"{at('failed')}?since=yesterday",
+            "operation": operation_page(self.killed),
             "lookup of nothing": f"{at('lookup')}?q=nothing",
             "confirm delete": at("job-delete", "orders", self.chained),
             "no such job": at("job", "orders", "nobody"),
@@ -60,6 +63,11 @@ LEADS_PAGES = {
     "access": "/access/",
 }
 """What who declares and gives rights can open besides."""
+
+
+def operation_page(job_id: str) -> str:
+    """The page of the operation of a job that never heard of opsboard."""
+    return reverse("jobs:operation", args=(f"rq:default:{job_id}",))
 
 
 def declare() -> None:

@@ -72,8 +72,9 @@ def test_where_a_retry_is_not_provably_safe_a_review_stands_in_its_place_and_say
     expect(page.get_by_text(sentence)).to_be_visible()
     expect(retry_button(page)).to_have_count(0)
     review_button(page).click()
-    expect(page.get_by_role("heading", level=1)).to_have_text("Needs a review first")
-    expect(page.get_by_role("alert").filter(has_text=sentence)).to_be_visible()
+    expect(page).to_have_url(re.compile(r"/review/\d+/$"))
+    expect(told(page, sentence)).to_be_visible()
+    expect(page.get_by_text("by otto, who asked for a retry")).to_be_visible()
     assert redis_client.llen("rq:queue:orders") == 0
     assert AuditEntry.objects.get().status == "refused"
 
@@ -84,10 +85,10 @@ def test_a_promise_taken_back_while_he_looked_is_refused_with_its_sentence(
     page = open_tab(operator, at("job", "orders", job_id))
     repeatable.delete()
     retry_button(page).click()
-    expect(page.get_by_role("heading", level=1)).to_have_text("Needs a review first")
-    expect(page.get_by_role("alert").filter(has_text="Nobody has declared")).to_be_visible()
+    expect(page).to_have_url(re.compile(r"/review/\d+/$"))
+    expect(told(page, "Nobody has declared")).to_be_visible()
     assert redis_client.llen("rq:queue:orders") == 0
-    page.get_by_role("link", name="Look at the job again").click()
+    page.get_by_role("link", name=job_id).first.click()
     expect(page.get_by_role("region", name="Acts")).to_contain_text("refused")
 
 
