@@ -96,6 +96,11 @@ def test_the_success_of_a_run_that_worked_beside_a_later_one_is_its_own(lost, re
     assert follow() == 1
 
 
+def test_the_success_of_an_earlier_run_that_worked_beside_it_is_not_its_own(lost, redis_client):
+    succeed(redis_client, "job", began=ago(200), status="started")
+    assert follow() == 0
+
+
 def test_the_success_of_the_job_that_had_the_id_before_or_has_it_now_closes_nothing(lost, redis_client):
     succeed(redis_client, "job", began=ago(7_200), ended=7_000, status="started")
     assert follow() == 0

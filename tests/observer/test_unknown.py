@@ -106,6 +106,14 @@ def test_a_run_that_was_registered_and_never_began_is_lost_with_its_job(real_rq,
     assert look() == 1 and questions() == {"job": ASKED_OF_A_LOST_JOB}
 
 
+def test_a_run_that_was_registered_just_now_and_never_began_has_its_grace(real_rq, redis_client):
+    mislay(real_rq, redis_client, "job", ran=False, waits=50)
+    hold(redis_client, "job", -1)
+    assert look() == 0
+    redis_client.hset("rq:job:job", "enqueued_at", rq_time(ago(61)))
+    assert look() == 1
+
+
 def test_the_next_run_of_a_job_is_asked_about_once_the_first_question_is_answered(real_rq, redis_client, operator):
     begin(real_rq, redis_client, "job", lease=-1)
     look()
@@ -304,16 +312,21 @@ def test_a_lost_job_that_an_old_entry_lists_as_failed_has_its_second_look_too(re
 def test_a_look_that_breaks_off_leaves_nothing_half_done_and_the_next_one_does_it(
     real_rq, redis_client, monkeypatch, step
 ):
-    begin(real_rq, redis_client, "job", lease=-1)
+    for job_id in ("job", "another"):
+        begin(real_rq, redis_client, job_id, lease=-1)
+    whole, calls = getattr(ledger, step), []
 
-    def break_off(*args):
-        raise RuntimeError(step)
+    def break_off_at_the_second(*args):
+        calls.append(args)
+        if len(calls) == 2:
+            raise RuntimeError(step)
+        return whole(*args)
 
     with monkeypatch.context() as broken, pytest.raises(RuntimeError):
-        broken.setattr(ledger, step, break_off)
+        broken.setattr(ledger, step, break_off_at_the_second)
         look()
     assert not Review.objects.exists() and not Operation.objects.exists()
-    assert look() == 1
+    assert look() == 2
 
 
 @pytest.mark.django_db(transaction=True)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import zlib
 from datetime import UTC, datetime, timedelta
+from typing import Any
 
 from redis import Redis
 
@@ -29,7 +30,7 @@ def begin(rq: RealRQ, redis: Redis, job_id: str, *, lease: float = 60, began: fl
     rq.enqueue("fx.effect", job_id, job_id=job_id)
     redis.lrem("rq:queue:orders", 0, job_id)
     at = rq_time(ago(began))
-    beginning = {"status": "started", "started_at": at, "last_heartbeat": at, "worker_name": worker}
+    beginning: dict[Any, Any] = {"status": "started", "started_at": at, "last_heartbeat": at, "worker_name": worker}
     redis.hset(f"rq:job:{job_id}", mapping=beginning)
     redis.hset(f"rq:worker:{worker}", mapping={"birth": rq_time(ago(3600)), "state": "busy", "queues": "orders"})
     hold(redis, job_id, lease, worker=worker)
@@ -42,7 +43,13 @@ def hold(redis: Redis, job_id: str, lease: float, *, worker: str = "w-1") -> Non
     redis.zadd("rq:wip:orders", {f"{job_id}:{RUN}": until})
     redis.zadd(f"rq:executions:{job_id}", {RUN: until + 60})
     stamp = until - 90
-    run = {"id": RUN, "job_id": job_id, "created_at": stamp, "last_heartbeat": stamp, "worker_name": worker}
+    run: dict[Any, Any] = {
+        "id": RUN,
+        "job_id": job_id,
+        "created_at": stamp,
+        "last_heartbeat": stamp,
+        "worker_name": worker,
+    }
     redis.hset(f"rq:execution:{job_id}:{RUN}", mapping=run)
 
 
@@ -62,15 +69,20 @@ def succeed(
 
     `status`: what its hash says; `error`: RQ failed after the function had returned.
     """
-    times = {"execution_started_at": began.timestamp() - 0.02, "execution_ended_at": ago(ended).timestamp()}
+    times: dict[Any, Any] = {
+        "execution_started_at": began.timestamp() - 0.02,
+        "execution_ended_at": ago(ended).timestamp(),
+    }
     redis.hset(f"rq:job:{job_id}", "status", status)
-    kind = {"type": 2, "exc_string": _stored(error)} if error else {"type": 1}
-    return redis.xadd(f"rq:results:{job_id}", {"worker_name": "w-1", **kind, **times}).decode()
+    kind: dict[Any, Any] = {"type": 2, "exc_string": _stored(error)} if error else {"type": 1}
+    result_id: Any = redis.xadd(f"rq:results:{job_id}", {"worker_name": "w-1", **kind, **times})
+    return str(result_id.decode())
 
 
 def began_at(redis: Redis, job_id: str) -> datetime:
     """When the job's last run began, by its hash."""
-    text = redis.hget(f"rq:job:{job_id}", "started_at").decode()
+    stored: Any = redis.hget(f"rq:job:{job_id}", "started_at")
+    text = stored.decode()
     return datetime.strptime(text, "%Y-%m-%dT%H:%M:%S.%fZ").replace(tzinfo=UTC)
 
 
