@@ -6,8 +6,6 @@ import time
 from datetime import UTC, datetime
 from typing import Any
 
-from redis import Redis
-
 YEAR = 365 * 86_400
 """How long RQ keeps a failure that does not say so itself."""
 
@@ -15,13 +13,15 @@ YEAR = 365 * 86_400
 class Failing:
     """Clones of the failed job `model`, with another id, another time and their own result."""
 
-    def __init__(self, client: Redis, model: str = "model") -> None:
+    def __init__(self, client: Any, model: str = "model") -> None:
         self.client, self.model = client, model
         self.hash: dict[Any, Any] = client.hgetall(f"rq:job:{model}")
         self.entry: dict[Any, Any] = client.xrevrange(f"rq:results:{model}", count=1)[0][1]
 
-    def fail(self, *job_ids: str, queue: str = "orders", at: float | None = None, ttl: int = YEAR, **fields: str) -> None:
-        """Let these fail, each in a transaction of its own. `at` is the clock of their worker; `fields` go to the hash."""
+    def fail(
+        self, *job_ids: str, queue: str = "orders", at: float | None = None, ttl: int = YEAR, **fields: str
+    ) -> None:
+        """Let these fail, each in a transaction of its own. `at`: their worker's clock; `fields` go to the hash."""
         at = time.time() if at is None else at
         ended = datetime.fromtimestamp(at, UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ")
         pipeline = self.client.pipeline(transaction=False)
