@@ -24,7 +24,7 @@ SHOWN = ("open", "all")
 
 @dataclass(frozen=True, kw_only=True)
 class FailedFilter:
-    """What is asked for. `typed`: each field as it is shown again; `errors`: what is wrong with it, by the field."""
+    """What is asked for. `typed`: each field as it is shown again; `errors`: what is wrong with each time, or ''."""
 
     wanted: Wanted
     queue: Queue | None
@@ -38,8 +38,12 @@ class FailedFilter:
         return urlencode({name: value for name, value in fixed.items() if value and (name, value) != ("show", "open")})
 
     @property
+    def has_errors(self) -> bool:
+        return any(self.errors.values())
+
+    @property
     def is_narrowed(self) -> bool:
-        return self.wanted.is_narrowed or self.wanted.with_closed or bool(self.errors)
+        return self.wanted.is_narrowed or self.wanted.with_closed or self.has_errors
 
     @property
     def clear_query(self) -> str:
@@ -97,10 +101,10 @@ def _text(request: SignedInRequest, field: str) -> str:
 
 
 def _moments(texts: Mapping[str, str], now: datetime) -> tuple[dict[str, datetime], dict[str, str]]:
-    """The times asked for, and what is wrong with the others, by field."""
+    """The times asked for, and what is wrong with each of the two fields."""
     found: dict[str, datetime] = {}
-    errors: dict[str, str] = {}
-    for field in ("since", "until"):
+    errors = {"since": "", "until": ""}
+    for field in errors:
         try:
             if texts[field]:
                 found[field] = moment_of(texts[field], now, timezone.get_current_timezone())

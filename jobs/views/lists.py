@@ -39,7 +39,7 @@ def failed(request: SignedInRequest) -> HttpResponse:
             "query": narrowed.query,
         },
         part="_failed_rows_part.html",
-        status=400 if narrowed.errors else 503 if page.unreachable else 200,
+        status=400 if narrowed.has_errors else 503 if page.unreachable else 200,
     )
 
 
