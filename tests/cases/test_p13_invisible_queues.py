@@ -8,16 +8,21 @@ from itertools import product
 import pytest
 from django.test import Client
 from django.urls import reverse
+from django.utils import timezone
 
 from jobs.broker.cursors import Cursor
 from jobs.broker.keys import STATES
 from jobs.domain.words import ACT_SLUGS
-from jobs.models import AuditEntry, JobType
+from jobs.models import AuditEntry, FailedJob, JobType, Review
+from jobs.selectors.failure_index import Place
 from jobs.urls import urlpatterns
 from tests.support.acts import read
+from tests.support.failures import failure, failures
 from tests.support.keyspace import snapshot
+from tests.support.observer import watch
 from tests.support.pages import Page, at, without_tokens
 from tests.support.real_rq import wait_until
+from tests.support.reviews import review_of
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -30,12 +35,24 @@ CHOICES = {
     "job_id": ["dep-1", "pay-1", "pay-2", "no-such-job"],
     "state": STATES,
     "path": ["fx.ok", "fx_salary.CANARY_run", "no.such.path"],
+    "review_id": [1300, 1301, 99_999_999],
+    "operation_id": ["rq:default:dep-1", "rq:default:pay-1", "rq:default:pay-2", "rq:default:no-such-job", "pay-1"],
     "batch": ["00000000-0000-4000-8000-000000000001"],
 }
-QUERIES = ["", "?queue=orders", "?queue=payroll", "?connection=default", "?connection=nowhere", "?q=CANARY", "?q=pay"]
+QUERIES = [
+    "",
+    "?queue=orders",
+    "?show=all",
+    "?queue=payroll",
+    "?connection=default",
+    "?connection=nowhere",
+    "?q=CANARY",
+    "?q=pay",
+]
 ACTS = [f"job-{word}" for word in ACT_SLUGS.values()]
 OPEN = {at("login"), at("healthz"), at("logout")}
 HEADERS = [{}, {"hx-request": "true"}]
+REVIEWS = ["review-take", "review-give-back", "review-resolve"]
 
 
 @pytest.fixture
@@ -53,6 +70,9 @@ def rights(real_rq, redis_client, orders, payroll):
     ghosts = [f"pay-ghost-{number}" for number in range(GHOSTS)]
     for state in ("failed", "finished", "scheduled", "deferred", "canceled"):
         redis_client.zadd(f"rq:{state}:payroll", dict.fromkeys(ghosts, 9e9))
+    # As the observer has them: reading thousands anew in every test takes its time.
+    ghost = {"job_type": "", "error_class": "", "finding": "gone", "seen": "gone", "score": repr(9e9)}
+    failures(*(failure("payroll", job_id=one, **ghost) for one in ghosts))
     redis_client.zadd("rq:failed:payroll", {"pay-1": 9.9e9})
     redis_client.zadd("rq:failed:orders", {"half-1": 9999999999})
     redis_client.hset("rq:job:half-1", "status", "failed")
@@ -62,6 +82,8 @@ def rights(real_rq, redis_client, orders, payroll):
     redis_client.rpush("rq:queue:payroll", *ghosts)
     JobType.objects.create(path="fx_salary.CANARY_run", idempotency="repeatable")
     wait_until(lambda: redis_client.zcard("rq:wip:payroll"), "payroll runs a job")
+    for pk, job_id, queue in ((1300, "dep-1", "orders"), (1301, "pay-1", "payroll")):
+        Review.objects.filter(pk=review_of(job_id, queue).pk).update(id=pk, due_at=timezone.now())
 
 
 def addresses():
@@ -71,7 +93,7 @@ def addresses():
         for values in product(*(CHOICES[name] for name in names)):
             address = reverse(f"jobs:{pattern.name}", kwargs=dict(zip(names, values, strict=True)))
             yield from (address + query for query in (QUERIES if not names else [""]))
-    yield from ("/metrics", "/review/", "/audit/", "/exports/", "/operations/pay-1/", "/api/jobs/pay-1/")
+    yield from ("/metrics", "/audit/", "/exports/", "/api/jobs/pay-1/", "/review/?show=closed", "/review/?overdue=1")
 
 
 def told(answer, address):
@@ -108,10 +130,25 @@ def test_p13_totals_count_only_what_one_sees(rights, viewer, superuser, sign_in)
     assert "7778" in text, re.findall(r"\d+ failed", text)
 
 
+@pytest.mark.parametrize("show", ["open", "all"])
+def test_p13_no_type_error_or_finding_of_it_can_be_chosen_and_none_can_be_asked_for(rights, viewer, sign_in, show):
+    watch()
+    FailedJob.objects.filter(queue="payroll").update(finding="stopped", error_class="CanaryError")
+    browser = sign_in(viewer, watched=False)
+    page = Page(browser.get(at("failed"), {"show": show}))
+    options = {one.attributes["value"] for one in page.elements if one.tag == "option"}
+    assert "orders" in options
+    assert not options & {"payroll", "fx_salary.CANARY_run", "CanaryError", "stopped", "gone"}
+    for asked in ({"type": "fx_salary.CANARY_run"}, {"error": "CanaryError"}, {"finding": "stopped"}):
+        page = Page(browser.get(at("failed"), {"show": show, **asked}))
+        assert not page.rows() and "Without it there" in page.text
+
+
 def test_p13_the_choices_of_the_filter_name_only_what_one_sees(rights, viewer, sign_in):
-    page = Page(sign_in(viewer).get(at("failed")))
-    options = [one.attributes["value"] for one in page.elements if one.tag == "option"]
-    assert "orders" in options and "payroll" not in options
+    for name, wanted in (("failed", "orders"), ("reviews", "default:orders")):
+        page = Page(sign_in(viewer).get(at(name)))
+        options = [one.attributes["value"] for one in page.elements if one.tag == "option"]
+        assert wanted in options and "payroll" not in " ".join(options)
 
 
 def test_p13_a_worker_on_both_is_shown_without_the_other_queue_and_its_job(rights, viewer, superuser, sign_in):
@@ -134,10 +171,15 @@ def test_p13_what_a_job_waits_for_is_not_named(rights, viewer, superuser, sign_i
 
 def test_p13_a_forged_place_in_the_list_shows_nothing_more(rights, viewer, sign_in):
     browser = sign_in(viewer)
-    cursor = Cursor(score=1e12, queue="payroll", member=b"pay-1", rank=0).encode()
+    watch()
+    hidden = FailedJob.objects.get(job_id="pay-1")
+    places = {
+        at("failed"): Place(hidden.failed_at, hidden.pk).encode(),
+        at("queue-state", "orders", "failed"): Cursor(score=1e12, queue="payroll", member=b"pay-1", rank=0).encode(),
+    }
     for way in ("after", "before"):
-        for address in (at("failed"), at("queue-state", "orders", "failed")):
-            answer = browser.get(address, {way: cursor})
+        for address, place in places.items():
+            answer = browser.get(address, {way: place})
             assert answer.status_code == 200
             assert set(Page(answer).rows()) <= {"orders:half-1", "half-1"}
 
@@ -161,7 +203,9 @@ def test_p13_a_hidden_queue_and_none_give_the_same_answer(rights, viewer, sign_i
 
 def test_p13_a_search_for_it_answers_as_for_nothing(rights, viewer, sign_in, frozen):
     browser = sign_in(viewer)
-    for word in ("pay-1", "pay-2", "CANARY", "fx_salary.CANARY_run"):
+    failures(failure("payroll", job_id="pay-9"))
+    plain = ("rq:default:pay-1", "rq:default:pay-2", "rq:default:pay-9")
+    for word in ("pay-1", "pay-2", "pay-9", *plain, "CANARY", "fx_salary.CANARY_run"):
         hidden, none = (same(browser.get(at("lookup"), {"q": one}), one) for one in (word, "no-such-job"))
         assert hidden == none and hidden[0] == 200
 
@@ -197,6 +241,20 @@ def test_p13_a_post_changes_nothing_is_a_404_and_is_on_record(rights, request, s
     assert set(AuditEntry.objects.values_list("queue", flat=True)) == {"payroll", "nowhere"}
 
 
+@pytest.mark.parametrize("who", ["viewer", "operator", "outsider"])
+def test_p13_a_hidden_review_and_none_give_the_same_answer(rights, request, sign_in, frozen, who):
+    browser = sign_in(request.getfixturevalue(who))
+    for name, ask in product(["review", *REVIEWS], [browser.get, browser.post]):
+        hidden, none = (ask(reverse(f"jobs:{name}", args=(pk,)), {"verdict": "abandon"}) for pk in (1301, 99_999_999))
+        assert (hidden.status_code, hidden.content) == (none.status_code, none.content), name
+        assert hidden.status_code == (405 if (name == "review") == (ask == browser.post) else 404)
+    for ask in (browser.get, browser.post):
+        hidden, none = (ask(reverse("jobs:operation", args=(f"rq:default:{one}",))) for one in ("pay-1", "no-such-job"))
+        assert (hidden.status_code, hidden.content) == (none.status_code, none.content)
+    tried = set(AuditEntry.objects.values_list("verb", "status", "queue"))
+    assert tried == {(verb, "refused", "payroll") for verb in ("claim_review", "release_review", "resolve_review")}
+
+
 @pytest.mark.parametrize("name", ACTS)
 def test_p13_a_post_signed_out_changes_nothing_and_leads_to_the_sign_in(rights, client, redis_client, name):
     before = at_rest(redis_client)
@@ -217,7 +275,7 @@ def test_p13_the_same_post_is_obeyed_from_somebody_who_may(rights, pia, sign_in,
 
 def test_p13_who_may_see_nothing_gets_a_page_that_explains(rights, outsider, sign_in):
     browser = sign_in(outsider)
-    for name in ("overview", "failed", "queues", "workers"):
+    for name in ("overview", "failed", "reviews", "queues", "workers"):
         answer = browser.get(at(name))
         assert answer.status_code == 200
         page = Page(answer)

@@ -14,12 +14,15 @@ from django.urls import reverse
 from guardian.models import GroupObjectPermission
 
 from jobs.domain.ticks import Tick
-from jobs.models import AuditEntry, JobType
+from jobs.domain.verdicts import Verdict
+from jobs.models import AuditEntry, JobType, Review
 from jobs.urls import urlpatterns
 from tests.conftest import PASSWORD
 from tests.support.keyspace import snapshot
 from tests.support.pages import Page, at, without_tokens
 from tests.support.real_rq import wait_until
+from tests.support.reviews import fields as review_fields
+from tests.support.reviews import review_of, take
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -29,6 +32,8 @@ VALUES = {
     "queue": "orders",
     "state": "failed",
     "path": "fx.boom",
+    "review_id": 14,
+    "operation_id": "rq:default:p14-unknown",
     "batch": "00000000-0000-4000-8000-000000000001",
 }
 JOBS = {
@@ -40,7 +45,8 @@ JOBS = {
     "job-remove-entry": "p14-ghost",
 }
 """Every act on a job, with one that it can be carried out on."""
-ACTS = ["logout", *JOBS, "job-type", "ticked", "access-give", "access-take"]
+REVIEWS = ["review-take", "review-give-back", "review-resolve"]
+ACTS = ["logout", *JOBS, *REVIEWS, "job-type", "ticked", "access-give", "access-take"]
 """The names of all addresses that change something; a new one that is missing here fails the first test."""
 ASKING = {"job-type", *JOBS}
 """Those that have a page of their own, which GET opens."""
@@ -56,9 +62,10 @@ def rq_version():
 def jobs(real_rq, redis_client):
     """One that failed, one due later, an id without data, and one that counts as running; nothing moves by itself.
 
-    The worker of the last one is gone; somebody listens in its place.
+    One was killed, and its review is open. The worker of the last one is gone; somebody listens in its place.
     """
     real_rq.fail("fx.boom", 7, job_id="p14")
+    real_rq.fail("fx.die", 7, job_id="p14-unknown")
     real_rq.enqueue("fx.ok", 8, job_id="p14-later", seconds=3600)
     redis_client.zadd("rq:failed:orders", {"p14-ghost": 9e9})
     real_rq.enqueue("fx.slow", 9, 60, job_id="p14-runs")
@@ -79,6 +86,9 @@ def browser(jobs, lead):
     browser = Client(HTTP_HOST="localhost", enforce_csrf_checks=True)
     token = Page(browser.get(at("login"))).form(at("login")).fields["csrfmiddlewaretoken"]
     browser.post(at("login"), {"username": "lena", "password": PASSWORD, "csrfmiddlewaretoken": token})
+    review = review_of("p14-unknown")
+    take(review, lead)
+    Review.objects.filter(pk=review.pk).update(id=VALUES["review_id"])
     assert Session.objects.count() == 1
     return browser
 
@@ -93,6 +103,8 @@ def forms(browser, redis_client):
     fields = {
         "logout": {},
         **acts,
+        **{name: {} for name in REVIEWS},
+        "review-resolve": review_fields(Review.objects.get(), Verdict.ABANDON),
         "job-type": {**Page(browser.get(address_of("job-type"))).form("").fields, "idempotency": "unsafe"},
         "ticked": {"connection": "default", "verb": "retry_job", "row": row},
         "access-give": grant,
@@ -114,6 +126,7 @@ def state(redis_client):
 
     def read():
         types = list(JobType.objects.values_list("path", "idempotency"))
+        types += Review.objects.values_list("version", "claimed_by", "verdict")
         grants = list(GroupObjectPermission.objects.values_list("group", "permission"))
         people = [session.get_decoded().get("_auth_user_id") for session in Session.objects.all()]
         return snapshot(redis_client), types, grants, people, AuditEntry.objects.count()

@@ -62,9 +62,9 @@ def test_its_story_is_told_from_the_beginning_to_the_answer(shop, operator, brow
         told,
         "created",
         "queued",
-        "failed started",
+        "failed · started",
         "Work-horse terminated unexpectedly",
-        "in review review opened by the observer",
+        "result unknown review opened by the observer",
         "done take the review by otto",
         "given up said in the review by otto",
         "the bank is closed",
@@ -82,20 +82,22 @@ def test_an_open_review_is_what_it_says_first_and_offers(shop, browser_of):
 
 def test_a_plain_job_needs_no_record(shop, orders, browser_of):
     page = opened(browser_of("viewer"), "rq:default:done-1")
-    in_order(page.text.partition("What happened")[2], "created", "queued", "finished started")
+    in_order(page.text.partition("What happened")[2], "created", "queued", "finished · started")
     assert not Operation.objects.exists() and not FailedJob.objects.exists()
 
 
 def test_a_run_that_goes_on_is_the_last_step(shop, orders, browser_of):
     page = opened(browser_of("viewer"), "rq:default:slow-1")
-    assert page.text.partition("What happened")[2].rstrip().count("running started") == 1
+    assert page.text.partition("What happened")[2].rstrip().count("running · started") == 1
 
 
 def test_what_redis_has_forgotten_is_still_told_with_its_error_and_when_it_went(shop, orders, browser_of):
     gone(shop, "4711")
     page = opened(browser_of("viewer"), "rq:default:4711")
     assert "gone" in page.text and "Redis has it no more since" in page.text
-    in_order(page.text.partition("What happened")[2], "created", "queued", "failed started", "ValueError", "gone seen")
+    in_order(
+        page.text.partition("What happened")[2], "created", "queued", "failed · started", "ValueError", "gone seen"
+    )
     assert "Traceback" in page.text
     assert at("job", "orders", "4711") not in page.links
 
@@ -111,7 +113,7 @@ def test_who_deleted_it_is_told(shop, orders, now, browser_of):
 def test_each_run_is_told_once_though_redis_and_the_record_have_it(shop, orders, browser_of):
     watch()
     text = opened(browser_of("viewer"), "rq:default:4711").text
-    assert text.partition("What happened")[2].count("failed started") == 1
+    assert text.partition("What happened")[2].count("failed · started") == 1
 
 
 def test_links_out_are_built_from_its_id(shop, orders, browser_of, settings):
