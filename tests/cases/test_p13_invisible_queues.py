@@ -82,7 +82,7 @@ def rights(real_rq, redis_client, orders, payroll):
     redis_client.rpush("rq:queue:payroll", *ghosts)
     JobType.objects.create(path="fx_salary.CANARY_run", idempotency="repeatable")
     wait_until(lambda: redis_client.zcard("rq:wip:payroll"), "payroll runs a job")
-    for pk, job_id, queue in ((1300, "dep-1", "orders"), (1301, "pay-1", "payroll")):
+    for pk, job_id, queue in ((1300, "dep-1", "orders"), (1301, "pay-2", "payroll")):
         Review.objects.filter(pk=review_of(job_id, queue).pk).update(id=pk, due_at=timezone.now())
 
 
@@ -249,7 +249,7 @@ def test_p13_a_hidden_review_and_none_give_the_same_answer(rights, request, sign
         assert (hidden.status_code, hidden.content) == (none.status_code, none.content), name
         assert hidden.status_code == (405 if (name == "review") == (ask == browser.post) else 404)
     for ask in (browser.get, browser.post):
-        hidden, none = (ask(reverse("jobs:operation", args=(f"rq:default:{one}",))) for one in ("pay-1", "no-such-job"))
+        hidden, none = (ask(reverse("jobs:operation", args=(f"rq:default:{one}",))) for one in ("pay-2", "no-such-job"))
         assert (hidden.status_code, hidden.content) == (none.status_code, none.content)
     tried = set(AuditEntry.objects.values_list("verb", "status", "queue"))
     assert tried == {(verb, "refused", "payroll") for verb in ("claim_review", "release_review", "resolve_review")}
