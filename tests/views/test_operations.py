@@ -64,9 +64,9 @@ def test_its_story_is_told_from_the_beginning_to_the_answer(shop, operator, brow
         "queued",
         "failed · started",
         "Work-horse terminated unexpectedly",
-        "result unknown review opened by the observer",
-        "done take the review by otto",
-        "given up said in the review by otto",
+        "result unknown · review opened by the observer",
+        "done · take the review by otto",
+        "given up · said in the review by otto",
         "the bank is closed",
     )
     assert "decide the review" not in told
@@ -107,7 +107,7 @@ def test_who_deleted_it_is_told(shop, orders, now, browser_of):
     entry(timezone.now(), subject="4711", verb="delete_job", reason="not wanted any more")
     shop.delete("rq:job:4711", "rq:results:4711")
     text = opened(browser_of("viewer"), "rq:default:4711").text
-    assert "done delete by otto" in text and "not wanted any more" in text
+    assert "done · delete by otto" in text and "not wanted any more" in text
 
 
 def test_each_run_is_told_once_though_redis_and_the_record_have_it(shop, orders, browser_of):
@@ -192,4 +192,4 @@ def test_of_several_reviews_each_is_told(shop, orders, browser_of):
     first = plain_review(1, now - 2 * HOUR)
     say(first, None, Verdict.HAPPENED, now=now - HOUR, evidence={"result_id": "1-0"})
     text = opened(browser_of("viewer"), "rq:default:job-1").text
-    in_order(text, "review opened by the observer", "it happened said in the review by late evidence")
+    in_order(text, "review opened by the observer", "it happened · said in the review by late evidence")
