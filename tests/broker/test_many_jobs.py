@@ -7,6 +7,7 @@ from datetime import UTC, datetime
 
 import pytest
 
+from jobs.broker import details
 from jobs.broker.details import MANY, WHOLE, read_job, read_jobs
 from jobs.broker.watching import Window, recent_failures, scan_failed
 from tests.support.failing import Failing
@@ -44,6 +45,23 @@ def test_however_many_are_two_round_trips_and_each_queue_is_asked_about_once(fai
     assert [one.job.job_id for one in found] == names
     assert traffic.round_trips == 2
     assert (traffic.by_command["llen"], traffic.by_command["xrevrange"]) == (1, 40)
+
+
+def test_long_calls_and_errors_come_a_few_at_a_time_and_whole(failing, redis_client, monkeypatch):
+    """The limits apply to what was sent already: fifty jobs of a hundred megabytes would fill the memory."""
+    failing.fail("a", "b", "c", "d")
+    for _twice in range(2):
+        redis_client.xadd("rq:results:d", {b"type": b"2", b"exc_string": b"x" * 3_000})
+    wanted, bound = [("orders", name) for name in "abcd"], 2_000
+    before = read_jobs("default", wanted, now=NOW)
+    for name in "abc":
+        redis_client.hset(f"rq:job:{name}", "data", b"y" * 1_500)
+    monkeypatch.setattr(details, "WEIGHT_AT_ONCE", bound)
+    with count_traffic(redis_client) as traffic:
+        found = read_jobs("default", wanted, now=NOW)
+    assert traffic.round_trips == 1 + 4
+    assert found[3].job.call == before[3].job.call and found[3].results == before[3].results
+    assert (len(found[3].results), len(found[0].results)) == (3, 1)
 
 
 def test_where_many_are_read_nobody_looks_for_relatives_or_far_into_a_long_queue(failing, redis_client):
