@@ -10,6 +10,7 @@ import uuid
 
 from django.conf import settings
 from django.db import models
+from django.utils import timezone
 from django.utils.translation import gettext_lazy as _
 
 from jobs.domain.idempotency import Idempotency
@@ -202,7 +203,10 @@ class FailedJob(models.Model):
             models.Index(
                 fields=["connection", "queue", "is_open", "finding", "-failed_at", "-id"], name="failed_by_finding"
             ),
-            models.Index(fields=["connection", "place", "id"], name="failed_by_place"),
+            models.Index(fields=["connection", "place", "queue", "id"], name="failed_by_place"),
+            models.Index(
+                fields=["connection", "queue"], name="failed_odd", condition=models.Q(place="failed", can_open=False)
+            ),
             models.Index(fields=["left_at"], name="failed_by_leaving"),
         ]
 
@@ -291,7 +295,11 @@ class Review(models.Model):
     finding = models.CharField(max_length=32)
     sentence = models.TextField()
     evidence = models.JSONField(default=dict)
-    """What was known of the run when it was last looked at (jobs.judging.testimony_of)."""
+    """What is known of the run (jobs.judging.testimony_of), as of `looked_at`."""
+    looked_at = models.DateTimeField(null=True)
+    """When the store was last asked about it; None before the first time."""
+    look_due_at = models.DateTimeField(default=timezone.now)
+    """When it is to be asked again; the longest overdue is the first."""
     opened_by = models.ForeignKey(
         settings.AUTH_USER_MODEL, null=True, blank=True, on_delete=models.SET_NULL, related_name="+"
     )
@@ -320,7 +328,10 @@ class Review(models.Model):
             ),
             models.UniqueConstraint(fields=["operation", "run"], name="review_once_per_run"),
         ]
-        indexes = [models.Index(fields=["closed_at", "opened_at", "id"], name="review_by_age")]
+        indexes = [
+            models.Index(fields=["closed_at", "opened_at", "id"], name="review_by_age"),
+            models.Index(fields=["look_due_at", "id"], name="review_by_look", condition=models.Q(closed_at=None)),
+        ]
 
     def __str__(self) -> str:
         return f"{self.operation}: {self.verdict or 'open'}"

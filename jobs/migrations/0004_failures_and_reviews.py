@@ -3,6 +3,7 @@ from __future__ import annotations
 import uuid
 
 import django.db.models.deletion
+import django.utils.timezone
 from django.conf import settings
 from django.db import migrations, models
 
@@ -91,7 +92,12 @@ class Migration(migrations.Migration):
                         fields=["connection", "queue", "is_open", "finding", "-failed_at", "-id"],
                         name="failed_by_finding",
                     ),
-                    models.Index(fields=["connection", "place", "id"], name="failed_by_place"),
+                    models.Index(fields=["connection", "place", "queue", "id"], name="failed_by_place"),
+                    models.Index(
+                        condition=models.Q(("can_open", False), ("place", "failed")),
+                        fields=["connection", "queue"],
+                        name="failed_odd",
+                    ),
                     models.Index(fields=["left_at"], name="failed_by_leaving"),
                 ],
             },
@@ -145,6 +151,8 @@ class Migration(migrations.Migration):
                 ("finding", models.CharField(max_length=32)),
                 ("sentence", models.TextField()),
                 ("evidence", models.JSONField(default=dict)),
+                ("looked_at", models.DateTimeField(null=True)),
+                ("look_due_at", models.DateTimeField(default=django.utils.timezone.now)),
                 ("opened_by_name", models.CharField(blank=True, max_length=150)),
                 ("opened_at", models.DateTimeField()),
                 ("last_sign_of_life", models.DateTimeField(null=True)),
@@ -287,6 +295,12 @@ class Migration(migrations.Migration):
         migrations.AddIndex(
             model_name="review",
             index=models.Index(fields=["closed_at", "opened_at", "id"], name="review_by_age"),
+        ),
+        migrations.AddIndex(
+            model_name="review",
+            index=models.Index(
+                condition=models.Q(("closed_at", None)), fields=["look_due_at", "id"], name="review_by_look"
+            ),
         ),
         migrations.AddConstraint(
             model_name="review",
