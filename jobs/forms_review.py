@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from django import forms
@@ -17,6 +17,9 @@ from jobs.domain.words import EVIDENCE_WORDS
 
 LONGEST_PUT_OFF = timedelta(days=30)
 """A review that nobody has to look at for longer is forgotten."""
+
+EARLIEST = datetime(1970, 1, 1, tzinfo=UTC)
+"""Nothing was observed before that; and of the first and the last year some times can't be told in every zone."""
 
 HELP = {
     "where": gettext_lazy("The system, and the page or the query."),
@@ -79,6 +82,8 @@ class EvidenceForm(forms.Form):
         """Everything that the verdict wants is there, and its times are on the right side of now."""
         if (observed_at := self.cleaned_data.get("observed_at")) and observed_at > self._now:
             self.add_error("observed_at", _("This time is still to come."))
+        if observed_at and observed_at < EARLIEST:
+            self.add_error("observed_at", _("Give a time since 1970."))
         if (until := self.look_again_at) and not self._now < until <= self._now + LONGEST_PUT_OFF:
             self.add_error("until", _("Give a time that is still to come, within 30 days."))
         for name, sentence in missing(self.verdict, self.given()).items():

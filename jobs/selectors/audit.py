@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta
+from datetime import datetime
 from typing import Any
 from uuid import UUID
 
@@ -14,14 +14,13 @@ from django.db.models import Q, QuerySet
 from jobs.broker import connections
 from jobs.models import AuditEntry, Queue
 from jobs.permissions import RIGHT_FOR, Permission, Visibility, may
+from jobs.selectors.paging import PAGE_SIZE, read_sheet, stamp_of, time_of_stamp
 
-PAGE_SIZE = 50
 LOOKED_AT = 500
 """Newest entries whose people are suggested; anybody else's name can be typed."""
 DECLARATIONS = "declare_job_type"
 """The one verb of entries that belong to no queue and may be read by others than superusers."""
 
-_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _PLACE = re.compile(r"(\d{1,17})-([0-9a-f]{32})", re.ASCII)
 
 
@@ -33,7 +32,7 @@ class Place:
     pk: UUID
 
     def encode(self) -> str:
-        return f"{(self.at - _EPOCH) // timedelta(microseconds=1)}-{self.pk.hex}"
+        return f"{stamp_of(self.at)}-{self.pk.hex}"
 
     @classmethod
     def decode(cls, text: str) -> Place:
@@ -41,7 +40,7 @@ class Place:
         match = _PLACE.fullmatch(text)
         if match is None:
             raise ValueError("This address does not name a place in the audit.")
-        return cls(_EPOCH + timedelta(microseconds=int(match[1])), UUID(match[2]))
+        return cls(time_of_stamp(match[1]), UUID(match[2]))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -89,12 +88,12 @@ def audit_page(
     """One page of the entries that this person may read, newest first: the ones after a place, or before it."""
     visible = _visible(user, seen)
     wanted = visible.filter(**_conditions(narrowed))
-    entries, newer, older = _before(wanted, before) if before else _after(wanted, after)
+    sheet = read_sheet(lambda *beyond: _read(wanted, *beyond), _place, after=after, before=before)
     return AuditPage(
-        rows=tuple(AuditRow(entry, _about(user, entry)) for entry in entries),
-        newer=newer.encode() if newer else None,
-        older=older.encode() if older else None,
-        is_first=newer is None,
+        rows=tuple(AuditRow(entry, _about(user, entry)) for entry in sheet.rows),
+        newer=sheet.first.encode() if sheet.first else None,
+        older=sheet.last.encode() if sheet.last else None,
+        is_first=sheet.first is None,
         people=tuple(sorted(set(visible.values_list("actor_name", flat=True)[:LOOKED_AT]))),
     )
 
@@ -133,28 +132,14 @@ def _conditions(narrowed: Narrowed) -> dict[str, Any]:
     return {name: value for name, value in fields.items() if value} | place
 
 
-_Found = tuple[list[AuditEntry], Place | None, Place | None]
-"""The entries of a page, newest first, and the places from which newer and older ones begin."""
-
-
-def _after(wanted: QuerySet[AuditEntry], place: Place | None) -> _Found:
-    if place:
-        # Twice the time: the first condition lets an index begin at the place, the second one leaves out the rest.
+def _read(wanted: QuerySet[AuditEntry], place: Place | None, is_backwards: bool) -> list[AuditEntry]:
+    # Twice the time: the first condition lets an index begin at the place, the second one leaves out the rest.
+    if place and is_backwards:
+        wanted = wanted.filter(created_at__gte=place.at).exclude(created_at=place.at, pk__lte=place.pk)
+    elif place:
         wanted = wanted.filter(created_at__lte=place.at).exclude(created_at=place.at, pk__gte=place.pk)
-    found = list(wanted[: PAGE_SIZE + 1])
-    entries = found[:PAGE_SIZE]
-    newest = _place(entries[0]) if entries else place
-    return entries, newest if place else None, _place(entries[-1]) if len(found) > PAGE_SIZE else None
-
-
-def _before(wanted: QuerySet[AuditEntry], place: Place) -> _Found:
-    """The last page of those before the place; where they fill no page, the first page, which has them all."""
-    newer = wanted.filter(created_at__gte=place.at).exclude(created_at=place.at, pk__lte=place.pk)
-    found = list(newer.order_by("created_at", "pk")[: PAGE_SIZE + 1])
-    if len(found) <= PAGE_SIZE:
-        return _after(wanted, None)
-    entries = found[PAGE_SIZE - 1 :: -1]
-    return entries, _place(entries[0]), _place(entries[-1])
+    ordered = wanted.order_by("created_at", "pk") if is_backwards else wanted
+    return list(ordered[: PAGE_SIZE + 1])
 
 
 def _place(entry: AuditEntry) -> Place:

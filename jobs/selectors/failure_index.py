@@ -11,21 +11,20 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
-from datetime import UTC, datetime, timedelta
+from datetime import datetime
 from itertools import chain
 from typing import Any
 
 from django.db import connection as database
 
 from jobs.models import FailedJob
+from jobs.selectors.paging import PAGE_SIZE, Sheet, read_sheet, stamp_of, time_of_stamp
 
-PAGE_SIZE = 50
 COUNTED = 10_000
 """Further than this nobody counts."""
 CHOICES = 200
 """Values that a filter offers; any other can stand in the address."""
 
-_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _PLACE = re.compile(r"(\d{1,17})-(\d{1,18})", re.ASCII)
 _AT_ONCE = 200
 """Queues asked for in one query; SQLite allows 500."""
@@ -66,7 +65,7 @@ class Place:
 
     def encode(self) -> str:
         """The place as text for an address."""
-        return f"{(self.at - _EPOCH) // timedelta(microseconds=1)}-{self.pk}"
+        return f"{stamp_of(self.at)}-{self.pk}"
 
     @classmethod
     def decode(cls, text: str) -> Place:
@@ -74,16 +73,7 @@ class Place:
         match = _PLACE.fullmatch(text)
         if match is None:
             raise ValueError("This address does not name a place in the list.")
-        return cls(_EPOCH + timedelta(microseconds=int(match[1])), int(match[2]))
-
-
-@dataclass(frozen=True)
-class Found:
-    """Rows of a page, newest first, and the places from which newer and older ones begin."""
-
-    rows: Sequence[FailedJob]
-    newer: Place | None
-    older: Place | None
+        return cls(time_of_stamp(match[1]), int(match[2]))
 
 
 def steered(wanted: Wanted, queues: Sequence[str]) -> Wanted:
@@ -107,9 +97,11 @@ def _only(wanted: Wanted, column: str) -> Wanted:
     )
 
 
-def read_page(wanted: Wanted, queues: Sequence[str], *, after: Place | None, before: Place | None) -> Found:
+def read_page(
+    wanted: Wanted, queues: Sequence[str], *, after: Place | None, before: Place | None
+) -> Sheet[FailedJob, Place]:
     """The newest rows of these queues, those after a place, or those before it. Two queries for 200 queues."""
-    return _before(wanted, queues, before) if before else _after(wanted, queues, after)
+    return read_sheet(lambda *beyond: _read(wanted, queues, *beyond), _place, after=after, before=before)
 
 
 def count(wanted: Wanted, queues: Sequence[str]) -> int:
@@ -160,28 +152,13 @@ _LEAP_OVER_VALUES = f"""
 """
 
 
-def _after(wanted: Wanted, queues: Sequence[str], place: Place | None) -> Found:
-    rows = _read(wanted, queues, place, beyond="<", order="DESC")
-    shown = rows[:PAGE_SIZE]
-    newest = _place(shown[0]) if shown else place
-    return Found(shown, newest if place else None, _place(shown[-1]) if len(rows) > PAGE_SIZE else None)
-
-
-def _before(wanted: Wanted, queues: Sequence[str], place: Place) -> Found:
-    """The last page of those before the place; where they fill no page, the first page, which has them all."""
-    rows = _read(wanted, queues, place, beyond=">", order="ASC")
-    if len(rows) <= PAGE_SIZE:
-        return _after(wanted, queues, None)
-    shown = rows[PAGE_SIZE - 1 :: -1]
-    return Found(shown, _place(shown[0]), _place(shown[-1]))
-
-
 def _place(row: FailedJob) -> Place:
     return Place(row.failed_at, row.pk)
 
 
-def _read(wanted: Wanted, queues: Sequence[str], place: Place | None, *, beyond: str, order: str) -> list[FailedJob]:
+def _read(wanted: Wanted, queues: Sequence[str], place: Place | None, is_backwards: bool) -> list[FailedJob]:
     """Up to a page and one of the rows beyond a place, from there on."""
+    beyond, order = (">", "ASC") if is_backwards else ("<", "DESC")
     # Row values, compared at once: so the index begins at the place also among thousands of equal times.
     there = (f" AND (failed_at, id) {beyond} (%s, %s)", [_adapted(place.at), place.pk]) if place else ("", [])
     sorting = f"ORDER BY failed_at {order}, id {order} LIMIT {PAGE_SIZE + 1}"
@@ -189,7 +166,7 @@ def _read(wanted: Wanted, queues: Sequence[str], place: Place | None, *, beyond:
     for some in _chunks(queues):
         sql, parameters = _union("failed_at, id", wanted, some, there, f" {sorting}")
         found += _fetch(f"SELECT failed_at, id FROM ({sql}) AS found {sorting}", parameters)
-    kept = [pk for _at, pk in sorted(found, reverse=order == "DESC")[: PAGE_SIZE + 1]]
+    kept = [pk for _at, pk in sorted(found, reverse=not is_backwards)[: PAGE_SIZE + 1]]
     rows = FailedJob.objects.in_bulk(kept)
     return [rows[pk] for pk in kept if pk in rows]
 

@@ -15,7 +15,6 @@ from jobs.domain.arguments import Argument, still_shown
 from jobs.domain.findings import Finding
 from jobs.domain.idempotency import Idempotency
 from jobs.domain.notices import Level, Notice
-from jobs.domain.redaction import scrub
 from jobs.domain.ticks import Tick
 from jobs.domain.watch_state import Watch, WatchState, connection_watch_warnings, watch_warnings
 from jobs.judging import idempotency_of
@@ -24,6 +23,7 @@ from jobs.permissions import Visibility
 from jobs.selectors import failure_index
 from jobs.selectors.failure_index import COUNTED, Place, Wanted
 from jobs.selectors.observer import observer_health
+from jobs.selectors.stored import hidden_since, stored_line
 from jobs.selectors.texts import declared_ids
 
 FAILED_STATUSES = frozenset({"failed", "stopped"})
@@ -45,7 +45,8 @@ class FailureRow:
     ids: tuple[Argument, ...]
     error: str
     idempotency: Idempotency
-    failed_at: datetime
+    failed_at: datetime | None
+    """As Redis says it; None where it does not, and the row stands where it was noticed."""
     gone_at: datetime | None
     """When it was first seen to be no longer in Redis, though nobody deleted it here."""
 
@@ -105,8 +106,8 @@ def failed_page(
         queues=tuple(queues),
         rows=_rows(found.rows, jobs, is_live=not unreachable),
         total=total,
-        newer=found.newer.encode() if found.newer else None,
-        older=found.older.encode() if found.older else None,
+        newer=found.first.encode() if found.first else None,
+        older=found.last.encode() if found.last else None,
         is_first=not (after or before),
         hidden_by_filter=failure_index.count(_unnarrowed(wanted), names) if wanted.is_narrowed and not total else 0,
         unreachable=unreachable,
@@ -160,7 +161,6 @@ def _rows(rows: Sequence[FailedJob], jobs: Mapping[str, JobHash], *, is_live: bo
 
 def _row(row: FailedJob, job: JobHash | None, declared: JobType | None, *, is_live: bool) -> FailureRow:
     state, note = _now(row, job) if job else _recorded(row)
-    ids = still_shown(row.ids, declared_ids(declared))
     return FailureRow(
         connection=row.connection,
         queue=row.queue,
@@ -170,10 +170,10 @@ def _row(row: FailedJob, job: JobHash | None, declared: JobType | None, *, is_li
         state=state,
         note=" ".join(filter(None, (_said(row), note))),
         function=row.job_type or None,
-        ids=ids,
-        error=_error(row, ids),
+        ids=still_shown(row.ids, declared_ids(declared)),
+        error=stored_line(row.error_line, hidden_since(row, declared)),
         idempotency=idempotency_of(declared),
-        failed_at=row.failed_at,
+        failed_at=_failed_at(row),
         gone_at=row.left_at if row.place == FailedJob.Place.GONE and state == Finding.GONE else None,
     )
 
@@ -183,11 +183,11 @@ def _tick(row: FailedJob) -> str:
     return Tick(row.queue, row.job_id, row.seen).encode() if is_there else ""
 
 
-def _error(row: FailedJob, ids: Sequence[Argument]) -> str:
-    """Its line, with what was an id when it was masked, and is none any more, masked as well."""
-    shown = {one.value for one in ids}
-    hidden = [value for _name, value, *_rest in row.ids if value not in shown]
-    return scrub(row.error_line, hidden) if hidden else row.error_line
+def _failed_at(row: FailedJob) -> datetime | None:
+    """The time on record. A row without one, or with one that is ahead, stands in the list where it was noticed."""
+    if row.failed_at != row.noticed_at:
+        return row.failed_at
+    return row.ended_at if row.ended_at and row.ended_at >= row.noticed_at else None
 
 
 def _said(row: FailedJob) -> str:

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any
 
 from django.conf import settings
 from django.contrib.auth.models import User
@@ -20,12 +19,12 @@ from jobs.domain.findings import Finding
 from jobs.domain.idempotency import Idempotency
 from jobs.domain.links import Link, build_links, link_host
 from jobs.domain.verdicts import RECORDS, YES, Verdict, decide_verdict, liveness_sentence
-from jobs.judging import case_in_review, idempotency_of, testimony_of
+from jobs.judging import case_in_review, idempotency_of, kept_text, testimony_of
 from jobs.ledger.failures import failed_job
 from jobs.ledger.reviews import has_act_under_way, resolutions_of
 from jobs.models import AuditEntry, FailedJob, JobType, Operation, Queue, Resolution, Review
 from jobs.permissions import Permission, may, permissions_on
-from jobs.selectors.stored import stored_error
+from jobs.selectors.stored import hidden_since, stored_error
 from jobs.selectors.texts import LATEST_CHARACTERS, ErrorText, arguments_of, declared_ids, error_text, masks_of
 
 
@@ -116,6 +115,8 @@ class ReviewPage:
     """Another job has the id by now, so nothing that Redis shows of it bears on this one."""
     error: ErrorText | None
     error_at: datetime | None
+    is_error_of_this_run: bool
+    """Or of another one of the same job: the newest that failed."""
     arguments: tuple[Argument, ...]
     job_type: JobType | None
     idempotency: Idempotency
@@ -175,7 +176,7 @@ def review_page(user: User, review: Review, queue: Queue, *, now: datetime) -> R
     """The page of a review that this person may see (permissions.find_review). A silent store takes nothing from it."""
     operation, rights = review.operation, permissions_on(user, queue)
     facts = _facts(review, now)
-    error, error_at = _error(facts)
+    error, error_at, is_error_of_this_run = _error(review, facts)
     is_held = review.closed_at is None and review.claimed_until is not None and review.claimed_until > now
     return ReviewPage(
         review=review,
@@ -187,6 +188,7 @@ def review_page(user: User, review: Review, queue: Queue, *, now: datetime) -> R
         is_another_job=facts.is_another_job,
         error=error,
         error_at=error_at,
+        is_error_of_this_run=is_error_of_this_run,
         arguments=_arguments(facts),
         job_type=facts.job_type,
         idempotency=idempotency_of(facts.job_type),
@@ -210,6 +212,15 @@ def links_of(operation_id: str, operation: Operation | FailedJob) -> tuple[Link,
     return build_links(getattr(settings, "OPSBOARD_LINKS", ()), {"operation_id": operation_id, **values})
 
 
+def time_of(value: object) -> datetime | None:
+    """The time that an ISO 8601 text names; None for what is none, or can't be told in every zone."""
+    try:
+        at = datetime.fromisoformat(str(value))
+    except ValueError:
+        return None
+    return at if 1900 < at.year < 3000 else None
+
+
 def said_in(review: Review) -> tuple[Said, ...]:
     """What was said in a review, in order, with what became of it."""
     return tuple(Said(one, _fate(one), _contradicts(review, one)) for one in resolutions_of(review))
@@ -222,6 +233,8 @@ def _facts(review: Review, now: datetime) -> _Facts:
     operation = review.operation
     declared = JobType.objects.filter(path=operation.job_type).first() if operation.job_type else None
     row = failed_job(operation.connection, operation.queue, operation.job_id)
+    # The index has one row for an id, whichever job goes by it.
+    row = row if row and row.created_at == operation.job_created_at else None
     try:
         detail = read_job(operation.connection, operation.queue, operation.job_id, now=now)
     except BrokerUnavailable as error:
@@ -241,41 +254,50 @@ def _job_now(review: Review, facts: _Facts) -> JobNow | None:
         finding=judgement.finding,
         sentence=judgement.sentence,
         seen=facts.detail.seen,
-        is_this_run=facts.detail.run == review.run,
+        is_this_run=_is_of_run(review, facts.detail),
     )
 
 
 def _known(review: Review, facts: _Facts) -> Known:
     """Of the run that is asked about: what Redis shows now, or what was last noted of it."""
     noted = review.evidence
-    if facts.detail is not None and facts.case is not None and facts.detail.run == review.run:
+    if facts.detail is not None and facts.case is not None and _is_of_run(review, facts.detail):
         noted = testimony_of(facts.detail, facts.case)
     times = ("looked_at", "created_at", "enqueued_at", "started_at", "lease_until", "dead_after", "newest_result_at")
     return Known(
-        **{name: _time(noted, name) for name in times},
-        last_sign_of_life=_time(noted, "last_sign_of_life") or review.last_sign_of_life,
+        **{name: time_of(noted.get(name)) for name in times},
+        last_sign_of_life=time_of(noted.get("last_sign_of_life")) or review.last_sign_of_life,
         is_dead=noted.get("is_dead") is True,
         worker=str(noted.get("worker") or WorkerSign.UNKNOWN),
         worker_name=str(noted.get("worker_name") or ""),
     )
 
 
-def _time(noted: Mapping[str, Any], name: str) -> datetime | None:
-    try:
-        return datetime.fromisoformat(noted[name])
-    except (KeyError, TypeError, ValueError):
-        return None
+def _error(review: Review, facts: _Facts) -> tuple[ErrorText | None, datetime | None, bool]:
+    """The text of the newest failure, masked, its time, and whether it is of the run that is asked about.
 
-
-def _error(facts: _Facts) -> tuple[ErrorText | None, datetime | None]:
-    """The text of the newest failure, masked, and its time: from Redis, or as the observer kept it."""
+    From Redis, or as the observer kept it.
+    """
     if facts.detail is not None:
         masks = masks_of(facts.detail.job.call, facts.job_type)
         for result in facts.detail.results:
             if text := error_text(result, masks, keep=LATEST_CHARACTERS):
-                return text, result.ended_at or result.created_at
+                return text, result.ended_at or result.created_at, _is_of_run(review, facts.detail)
     kept = facts.row.attempts.first() if facts.row else None
-    return (stored_error(kept), kept.ended_at or kept.recorded_at) if kept else (None, None)
+    if facts.row is None or kept is None:
+        return None, None, True
+    text = stored_error(kept, hidden_since(facts.row, facts.job_type))
+    return text, kept.ended_at or kept.recorded_at, _is_row_of_run(review, facts.row)
+
+
+def _is_of_run(review: Review, detail: JobDetail) -> bool:
+    return kept_text(detail.run) == review.run
+
+
+def _is_row_of_run(review: Review, row: FailedJob) -> bool:
+    """By when its run was queued and began, of which JobDetail.run is made."""
+    began = [time_of(review.evidence.get(name)) for name in ("enqueued_at", "started_at")]
+    return [row.enqueued_at, row.started_at] == began
 
 
 def _arguments(facts: _Facts) -> tuple[Argument, ...]:
@@ -319,7 +341,7 @@ _TIMES = frozenset({"observed_at", "until", "ended_at"})
 
 def _ground(name: str, value: object) -> Ground:
     text = "" if value is True or value == YES else str(value)
-    at = _time({name: value}, name) if name in _TIMES else None
+    at = time_of(value) if name in _TIMES else None
     return Ground(name, text, at, link_host(text) if name == "link" else "")
 
 

@@ -4,17 +4,16 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta
+from datetime import datetime
 
 from django.contrib.auth.models import User
 from django.db.models import Case, Count, F, IntegerField, Prefetch, Q, QuerySet, Value, When
 
 from jobs.models import Queue, Resolution, Review
 from jobs.permissions import Visibility
+from jobs.selectors.failure_index import COUNTED
+from jobs.selectors.paging import PAGE_SIZE, read_sheet, stamp_of, time_of_stamp
 
-PAGE_SIZE = 50
-
-_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _PLACE = re.compile(r"([0-2])-(\d{1,17})-(\d{1,18})", re.ASCII)
 _PROMISED, _WAITING, _PUT_OFF = range(3)
 """The order in which open reviews stand: first those that somebody meant to look at again by now, last the put off."""
@@ -29,7 +28,7 @@ class Place:
     pk: int
 
     def encode(self) -> str:
-        return f"{self.group}-{(self.at - _EPOCH) // timedelta(microseconds=1)}-{self.pk}"
+        return f"{self.group}-{stamp_of(self.at)}-{self.pk}"
 
     @classmethod
     def decode(cls, text: str) -> Place:
@@ -37,7 +36,7 @@ class Place:
         match = _PLACE.fullmatch(text)
         if match is None:
             raise ValueError("This address does not name a place in the review queue.")
-        return cls(int(match[1]), _EPOCH + timedelta(microseconds=int(match[2])), int(match[3]))
+        return cls(int(match[1]), time_of_stamp(match[2]), int(match[3]))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -98,8 +97,18 @@ class ReviewsPage:
     previous: str | None
     next: str | None
     total: int
+    """How many there are; COUNTED + 1 when there are more than COUNTED."""
     overdue: int
-    """How many of all of them are, or of closed ones were, older than their age limit."""
+    """How many of these are, or of closed ones were, older than their age limit: as far as was counted."""
+
+    @property
+    def is_capped(self) -> bool:
+        return self.total > COUNTED
+
+    @property
+    def counted(self) -> int:
+        """As far as was counted."""
+        return min(self.total, COUNTED)
 
 
 def reviews_page(
@@ -117,13 +126,12 @@ def reviews_page(
     """
     wanted = _wanted(user, seen, narrowed, now)
     grouped = _grouped(wanted, now, closed=narrowed.closed)
-    found, previous, following = _before(grouped, before, narrowed) if before else _after(grouped, after, narrowed)
-    late = _late(now, closed=narrowed.closed)
+    sheet = read_sheet(lambda *beyond: _read(grouped, narrowed, *beyond), _place, after=after, before=before)
     return ReviewsPage(
-        rows=tuple(ReviewRow(one, now) for one in found),
-        previous=previous.encode() if previous else None,
-        next=following.encode() if following else None,
-        **wanted.aggregate(total=Count("pk"), overdue=Count("pk", filter=late)),
+        rows=tuple(ReviewRow(one, now) for one in sheet.rows),
+        previous=sheet.first.encode() if sheet.first else None,
+        next=sheet.last.encode() if sheet.last else None,
+        **_counted(wanted, narrowed, now),
     )
 
 
@@ -155,6 +163,15 @@ def _late(now: datetime, *, closed: bool) -> Q:
     return Q(due_at__lte=F("closed_at")) if closed else Q(due_at__lte=now)
 
 
+def _counted(wanted: QuerySet[Review], narrowed: Narrowed, now: datetime) -> dict[str, int]:
+    """Of closed ones the newest, of open ones the oldest: reviews are kept for good, and nobody counts for ever."""
+    order = "-closed_at" if narrowed.closed else "opened_at"
+    some = wanted.select_related(None).order_by(order)[: COUNTED + 1]
+    late = _late(now, closed=narrowed.closed)
+    counted = some.aggregate(total=Count("pk"), overdue=Count("pk", filter=late))
+    return counted | {"overdue": min(counted["overdue"], COUNTED)}
+
+
 def _grouped(reviews: QuerySet[Review], now: datetime, *, closed: bool) -> QuerySet[Review]:
     """With what the order goes by: `group`, then `at`."""
     if closed:
@@ -173,32 +190,15 @@ def _number(value: int) -> Value:
     return Value(value, output_field=IntegerField())
 
 
-_Found = tuple[list[Review], Place | None, Place | None]
-"""The reviews of a page in their order, and the places from which the pages before and after it begin."""
-
-
-def _after(wanted: QuerySet[Review], place: Place | None, narrowed: Narrowed) -> _Found:
-    forwards = _order(narrowed.closed)
+def _read(reviews: QuerySet[Review], narrowed: Narrowed, place: Place | None, is_backwards: bool) -> list[Review]:
+    newest_first = narrowed.closed is not is_backwards
     if place:
-        wanted = wanted.filter(_beyond(place, later=not narrowed.closed, next_group=True))
-    found = list(wanted.order_by(*forwards)[: PAGE_SIZE + 1])
-    shown = found[:PAGE_SIZE]
-    first = _place(shown[0]) if shown else place
-    return shown, first if place else None, _place(shown[-1]) if len(found) > PAGE_SIZE else None
+        reviews = reviews.filter(_beyond(place, later=not newest_first, next_group=not is_backwards))
+    ordered = reviews.order_by(*_order(newest_first, "-group" if is_backwards else "group"))
+    return list(ordered[: PAGE_SIZE + 1])
 
 
-def _before(wanted: QuerySet[Review], place: Place, narrowed: Narrowed) -> _Found:
-    """The last page of those before the place; where they fill no page, the first page, which has them all."""
-    backwards = _order(not narrowed.closed, groups="-group")
-    earlier = wanted.filter(_beyond(place, later=narrowed.closed, next_group=False))
-    found = list(earlier.order_by(*backwards)[: PAGE_SIZE + 1])
-    if len(found) <= PAGE_SIZE:
-        return _after(wanted, None, narrowed)
-    shown = found[PAGE_SIZE - 1 :: -1]
-    return shown, _place(shown[0]), _place(shown[-1])
-
-
-def _order(newest_first: bool, groups: str = "group") -> tuple[str, str, str]:
+def _order(newest_first: bool, groups: str) -> tuple[str, str, str]:
     return (groups, "-at", "-pk") if newest_first else (groups, "at", "pk")
 
 

@@ -14,6 +14,7 @@ from jobs.ledger.failures import Reading, note_failures
 from jobs.models import NAME_LENGTH
 from jobs.selectors import failure_index
 from jobs.selectors.failure_index import Place, Wanted
+from jobs.selectors.paging import PAGE_SIZE
 from tests.support.failures import LONG_AGO, failure, failures
 
 pytestmark = pytest.mark.django_db
@@ -71,8 +72,8 @@ def pages(wanted, queues):
     """Every page from the newest on."""
     page = read(wanted, queues)
     yield page
-    while page.older:
-        page = read(wanted, queues, after=page.older)
+    while page.last:
+        page = read(wanted, queues, after=page.last)
         yield page
 
 
@@ -82,16 +83,16 @@ def test_its_pages_hold_every_row_that_fits_once_and_in_order(rows, queues):
         wanted = failure_index.steered(Wanted(connection="default", **way), queues)
         found = list(pages(wanted, queues))
         assert [row.pk for page in found for row in page.rows] == expected(rows, way, queues), way
-        assert all(len(page.rows) == failure_index.PAGE_SIZE for page in found[:-1])
+        assert all(len(page.rows) == PAGE_SIZE for page in found[:-1])
         assert failure_index.count(wanted, queues) == len(expected(rows, way, queues)), way
 
 
 def test_the_way_back_leads_over_the_same_pages(rows):
     wanted = Wanted(connection="default")
     forwards = list(pages(wanted, QUEUES))
-    assert len(forwards) > 3 and forwards[0].newer is None
+    assert len(forwards) > 3 and forwards[0].first is None
     for newer, older in pairwise(forwards):
-        back = read(wanted, QUEUES, before=older.newer)
+        back = read(wanted, QUEUES, before=older.first)
         assert [row.pk for row in back.rows] == [row.pk for row in newer.rows]
 
 
@@ -100,13 +101,13 @@ def test_a_place_leads_on_when_its_row_is_gone_and_when_others_have_come(rows):
     first, second = list(pages(wanted, QUEUES))[:2]
     first.rows[-1].delete()
     failures(*(failure("orders") for _ in range(30)))
-    after = read(wanted, QUEUES, after=first.older)
+    after = read(wanted, QUEUES, after=first.last)
     assert [row.pk for row in after.rows] == [row.pk for row in second.rows]
 
 
 def test_beyond_the_last_row_a_page_is_empty_and_leads_back(rows):
     page = read(Wanted(connection="default"), QUEUES, after=Place(LONG_AGO, 0))
-    assert (list(page.rows), page.newer, page.older) == ([], Place(LONG_AGO, 0), None)
+    assert (list(page.rows), page.first, page.last) == ([], Place(LONG_AGO, 0), None)
 
 
 def test_nothing_is_asked_for_nobodys_queues(django_assert_num_queries, rows):

@@ -12,7 +12,8 @@ from guardian.shortcuts import assign_perm
 from jobs.domain.verdicts import Verdict
 from jobs.models import Queue
 from jobs.permissions import visibility
-from jobs.selectors.reviews import PAGE_SIZE, Narrowed, Place, reviews_page
+from jobs.selectors.paging import PAGE_SIZE
+from jobs.selectors.reviews import Narrowed, Place, reviews_page
 from tests.support.reviews import plain_review, say, take
 
 pytestmark = pytest.mark.django_db
@@ -69,6 +70,17 @@ def test_what_somebody_meant_to_look_at_by_now_comes_before_all_others(now, orde
     page = read(viewer)
     assert ids(page) == ["job-2", "job-1"]
     assert page.rows[0].is_promised and not page.rows[0].is_put_off
+
+
+@pytest.mark.parametrize("open_or_closed", [{}, {"closed": True}])
+def test_nobody_counts_for_ever(now, orders, viewer, closed, read, monkeypatch, open_or_closed):
+    for number in range(4, 7):
+        plain_review(number, now - 30 * HOUR)
+    monkeypatch.setattr("jobs.selectors.reviews.COUNTED", 1)
+    with CaptureQueriesContext(connection) as queries:
+        page = read(viewer, **open_or_closed)
+    assert (page.total, page.counted, page.overdue, page.is_capped) == (2, 1, 1, True)
+    assert [one["sql"] for one in queries if "COUNT" in one["sql"] and "LIMIT 2" not in one["sql"]] == []
 
 
 def test_only_reviews_of_queues_that_one_may_see_are_listed_and_counted(now, orders, payroll, viewer, outsider, read):

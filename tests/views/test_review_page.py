@@ -117,6 +117,40 @@ def test_another_job_of_the_same_id_bears_on_nothing(review, shop, browser_of):
     assert "Work-horse" not in text
 
 
+def test_what_the_index_has_of_another_job_of_that_id_is_not_taken_for_this_one(review, shop, browser_of):
+    watch()
+    shop.delete("rq:job:4713", "rq:results:4713")
+    FailedJob.objects.filter(job_id="4713").update(created_at=timezone.now(), ids=[["#1", "80008", "number", True]])
+    text = shown(browser_of("operator"), review).text
+    assert "80008" not in text and "Work-horse" not in text
+
+
+def test_an_error_of_another_run_says_so(review, shop, browser_of):
+    browser = browser_of("operator")
+    watch()
+    assert "of another run" not in shown(browser, review).text
+    shop.delete("rq:job:4713", "rq:results:4713")
+    assert "of another run" not in shown(browser, review).text
+    FailedJob.objects.filter(job_id="4713").update(started_at=timezone.now())
+    text = shown(browser, review).text
+    assert "Latest error of another run than the one that is asked about" in text and "Work-horse" in text
+
+
+def test_an_error_that_redis_has_of_a_later_run_says_so(review, shop, browser_of):
+    shop.hset("rq:job:4713", "started_at", "2026-03-14T15:09:26.000000Z")
+    assert "of another run than the one that is asked about" in shown(browser_of("operator"), review).text
+
+
+def test_what_is_an_id_no_more_is_masked_in_the_error_that_was_kept(review, shop, browser_of):
+    watch()
+    shop.delete("rq:job:4713", "rq:results:4713")
+    FailedJob.objects.filter(job_id="4713").update(ids=[["#1", "Work-horse", "text", True]])
+    assert "Work-horse terminated" in shown(browser_of("operator"), review).text
+    JobType.objects.create(path="fx.die", id_parameters=["nothing"])
+    text = shown(browser_of("operator"), review).text
+    assert "terminated unexpectedly" in text and "Work-horse" not in text
+
+
 def test_a_silent_store_takes_nothing_from_what_was_known(held, browser_of, settings):
     settings.OPSBOARD_CONNECTIONS = {"default": {"url": "redis://127.0.0.1:1/0"}}
     connections.reset()
@@ -243,6 +277,12 @@ def test_a_time_is_kept_with_its_zone(held, browser_of, settings):
     assert "2026-03-14 16:09:00 CET" in shown(browser, held).text
 
 
+@pytest.mark.parametrize("odd", ["0001-01-01T00:00:00+05:00", "9999-12-31T23:59:59-05:00", "yesterday"])
+def test_a_time_that_can_not_be_told_in_every_zone_is_shown_as_the_text_that_it_is(held, operator, browser_of, odd):
+    say(held, operator, Verdict.HAPPENED, evidence={"where": "bank.example", "observed_at": odd})
+    assert odd in shown(browser_of("viewer"), held).text
+
+
 def test_put_off_it_stays_open_and_says_until_when(held, browser_of):
     browser, until = browser_of("operator"), timezone.now() + SOON
     sent = fields(held, Verdict.SNOOZE, until=until.strftime("%Y-%m-%dT%H:%M"))
@@ -279,6 +319,7 @@ def test_what_is_missing_is_asked_for_under_its_field_and_what_was_typed_stays(h
     ("verdict", "piece", "text", "words"),
     [
         (Verdict.HAPPENED, "observed_at", "2999-01-01T00:00", "This time is still to come."),
+        (Verdict.HAPPENED, "observed_at", "0001-01-01T00:00:00+05:00", "Give a time since 1970."),
         (Verdict.HAPPENED, "observed_at", "yesterday", "Give a date and a time of day"),
         (Verdict.HAPPENED, "where", "x" * 2001, "At most 2000 characters are kept."),
         (Verdict.HAPPENED, "link", "x" * 2001, "At most 2000 characters are kept."),

@@ -1,0 +1,57 @@
+"""Pages of a long list: each begins beyond a place, which stands in the address and outlives the row that had it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from typing import Generic, TypeVar
+
+PAGE_SIZE = 50
+
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+Row = TypeVar("Row")
+Place = TypeVar("Place")
+
+
+@dataclass(frozen=True)
+class Sheet(Generic[Row, Place]):
+    """Rows of one page in the order of the list, and the places before and after which there are more; else None."""
+
+    rows: Sequence[Row]
+    first: Place | None
+    last: Place | None
+
+
+def read_sheet(
+    read: Callable[[Place | None, bool], Sequence[Row]],
+    place_of: Callable[[Row], Place],
+    *,
+    after: Place | None,
+    before: Place | None,
+) -> Sheet[Row, Place]:
+    """The first page of a list, the one after a place, or the one before it; of two places `before` counts.
+
+    `read(place, is_backwards)` gives up to PAGE_SIZE + 1 rows beyond a place, from there on, or from the end of the
+    list. Where those before a place fill no page, the first page has them all.
+    """
+    if before is not None:
+        rows = read(before, True)
+        if len(rows) > PAGE_SIZE:
+            shown = rows[PAGE_SIZE - 1 :: -1]
+            return Sheet(shown, place_of(shown[0]), place_of(shown[-1]))
+        after = None
+    rows = read(after, False)
+    shown = rows[:PAGE_SIZE]
+    first = place_of(shown[0]) if shown else after
+    return Sheet(shown, first if after is not None else None, place_of(shown[-1]) if len(rows) > PAGE_SIZE else None)
+
+
+def stamp_of(at: datetime) -> str:
+    """A time as it stands in an address: microseconds since 1970."""
+    return str((at - _EPOCH) // timedelta(microseconds=1))
+
+
+def time_of_stamp(stamp: str) -> datetime:
+    """The time of a stamp of at most 17 digits."""
+    return _EPOCH + timedelta(microseconds=int(stamp))
