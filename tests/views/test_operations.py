@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import zlib
 from datetime import timedelta
 
 import pytest
@@ -12,7 +13,8 @@ from django.utils import timezone
 
 from jobs.broker import connections
 from jobs.domain.verdicts import Verdict
-from jobs.models import FailedJob, Operation
+from jobs.models import FailedJob, JobType, ObservedAttempt, Operation, Review
+from jobs.selectors.operation import MOST_ACTS, MOST_RUNS
 from tests.support.audit import entry
 from tests.support.keyspace import snapshot
 from tests.support.observer import watch
@@ -110,6 +112,50 @@ def test_who_deleted_it_is_told(shop, orders, now, browser_of):
     assert "done · delete by otto" in text and "not wanted any more" in text
 
 
+def test_of_very_many_runs_and_acts_the_newest_are_told_and_it_says_so(shop, orders, lead, browser_of):
+    watch()
+    kept = ObservedAttempt.objects.get(failed_job__job_id="4711")
+    older = [{"result_id": f"1-{number}", "recorded_at": kept.recorded_at - number * HOUR} for number in range(1, 101)]
+    ObservedAttempt.objects.bulk_create(
+        ObservedAttempt(failed_job=kept.failed_job, kind="failed", error_line=f"no {one['result_id']}.", **one)
+        for one in older
+    )
+    for ago in range(MOST_ACTS + 1):
+        entry(timezone.now(), ago=ago, subject="4711", outcome=f"outcome {ago}.")
+    page = opened(browser_of("lead"), "rq:default:4711")
+    assert f"only the newest {MOST_RUNS} are told" in page.text and f"only the newest {MOST_ACTS} acts" in page.text
+    assert f"{reverse('jobs:audit')}?job=4711" in page.links
+    assert page.text.count("failed · started") == MOST_RUNS
+    assert "no 1-99." in page.text and "no 1-100." not in page.text
+    assert "outcome 49." in page.text and "outcome 50." not in page.text
+
+
+def test_of_fewer_it_says_nothing_of_the_kind(shop, orders, browser_of):
+    watch()
+    assert "only the newest" not in opened(browser_of("viewer"), "rq:default:4711").text
+
+
+def test_what_is_an_id_no_more_is_masked_in_what_was_kept(shop, orders, browser_of):
+    told_twice(shop)
+    JobType.objects.create(path="fx.boom", id_parameters=["nothing"])
+    text = opened(browser_of("viewer"), "rq:default:4711").text
+    assert text.count("ValueError") > 1 and "70007" not in text
+
+
+def told_twice(shop):
+    """4711 is gone; its error names an argument that was an id when it was kept, in its line and in its text."""
+    gone(shop, "4711")
+    FailedJob.objects.filter(job_id="4711").update(ids=[["#1", "70007", "number", True]])
+    text = 'Traceback (most recent call last):\n  File "fx.py", line 1, in boom\nValueError: no order 70007'
+    changes = {"error_line": "ValueError: no order 70007", "compressed_text": zlib.compress(text.encode())}
+    ObservedAttempt.objects.filter(failed_job__job_id="4711").update(**changes)
+
+
+def test_what_is_still_an_id_stays_in_what_was_kept(shop, orders, browser_of):
+    told_twice(shop)
+    assert opened(browser_of("viewer"), "rq:default:4711").text.count("70007") > 1
+
+
 def test_each_run_is_told_once_though_redis_and_the_record_have_it(shop, orders, browser_of):
     watch()
     text = opened(browser_of("viewer"), "rq:default:4711").text
@@ -131,9 +177,12 @@ def test_what_is_hidden_or_unknown_is_not_found(shop, orders, payroll, browser_o
 
 
 def test_a_hidden_operation_does_not_hide_a_job_of_that_id_that_one_may_see(shop, orders, payroll, browser_of):
-    review_of("pay-1", "payroll")
+    hidden = review_of("pay-1", "payroll")
+    Review.objects.filter(pk=hidden.pk).update(sentence="The payroll did not balance.")
     shop.hset("rq:job:pay-1", "origin", "orders")
-    assert "payroll" not in opened(browser_of("viewer"), "rq:default:pay-1").text
+    page = opened(browser_of("viewer"), "rq:default:pay-1")
+    assert "payroll" not in page.text and "did not balance" not in page.text
+    assert "in review" not in page.text and f"/review/{hidden.pk}/" not in page.links
 
 
 def test_an_earlier_job_of_the_same_id_keeps_its_own_story(shop, orders, browser_of):
