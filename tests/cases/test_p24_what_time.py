@@ -10,6 +10,7 @@ from django.utils import timezone
 
 from jobs.models import AuditEntry, JobType
 from tests.support.pages import Page, at
+from tests.support.runs import rq_time
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -42,7 +43,8 @@ def failed(real_rq, redis_client, now, zone):
         real_rq.enqueue("fx.boom", 7, job_id=job_id)
     real_rq.burst("orders")
     for job_id, ended in ends.items():
-        redis_client.hset(f"rq:job:{job_id}", "ended_at", ended.strftime("%Y-%m-%dT%H:%M:%S.%fZ"))
+        times = {"started_at": rq_time(ended - timedelta(seconds=1)), "ended_at": rq_time(ended)}
+        redis_client.hset(f"rq:job:{job_id}", mapping=times)
         redis_client.zadd("rq:failed:orders", {job_id: ended.timestamp() + 31_536_000})
     redis_client.hdel("rq:job:never", "ended_at")
     redis_client.delete("rq:results:never")
@@ -135,7 +137,7 @@ def test_p24_no_relative_time_is_negative(browser):
 
 
 def test_p24_what_just_happened_is_just_now(browser, failed, now):
-    failed.hset("rq:job:just", "ended_at", now.strftime("%Y-%m-%dT%H:%M:%S.%fZ"))
+    failed.hset("rq:job:just", "ended_at", rq_time(now))
     assert "just now" in row_of(browser, "just").text
 
 
