@@ -7,15 +7,18 @@ from itertools import product
 import pytest
 from django.contrib.sessions.models import Session
 from django.db import connection
+from django.urls import reverse
 
-from jobs.models import AuditEntry, JobType
+from jobs.domain.verdicts import Verdict
+from jobs.models import AuditEntry, JobType, Review
 from tests.support.observer import watch
-from tests.support.pages import Page, at, press, without_tokens
+from tests.support.pages import Page, at, confirm, press, without_tokens
+from tests.support.reviews import GIVEN
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
 SECRETS = [f"CANARY{number}" for number in range(1, 9)]
-PLACES = ["overview", "failed", "queues", "workers", "lookup", "job-types", "access"]
+PLACES = ["overview", "failed", "reviews", "queues", "workers", "lookup", "job-types", "observer", "audit", "access"]
 STATES = ["queued", "started", "failed", "finished", "scheduled", "deferred", "canceled"]
 JOBS = ["p07", "echo", "result", "waits", "later", "blocked"]
 HEADERS = [{}, {"hx-request": "true"}]
@@ -108,7 +111,7 @@ def test_p07_what_acts_say_leave_on_record_and_in_the_session_holds_none(secrets
     said = [told(answer) for answer in acts(browser)]
     assert "is back on the queue" in "".join(said) and "is deleted" in "".join(said)
     assert not [page for page in said if "CANARY" in page]
-    assert AuditEntry.objects.count() == 4
+    assert AuditEntry.objects.count() == 6
     rows = list(every_value())
     assert "p07" in rows and "fx.boom" in rows
     assert not [row for row in rows if "CANARY" in row]
@@ -127,17 +130,31 @@ def test_p07_the_log_of_the_web_process_holds_none(secrets, lead, sign_in, caplo
 
 
 def acts(browser):
-    """Refused, declared, carried out, deleted: with every page that follows."""
-    job, retry, delete = (at(name, "orders", "p07") for name in ("job", "job-retry", "job-delete"))
-    seen = Page(browser.get(at("job-delete", "orders", "p07"))).form(delete).fields["seen"]
-    yield browser.post(retry, {"seen": seen})
+    """Declared, retried, sent to a review, answered there, deleted: with every page that follows."""
+    job, retry = at("job", "orders", "p07"), at("job-retry", "orders", "p07")
     yield press(browser, "/job-types/fx.boom/", "", idempotency="repeatable")
     yield press(browser, job, retry)
     yield browser.get(job)
-    echo = at("job-delete", "orders", "echo")
-    yield press(browser, echo, echo, reason="no longer wanted")
+    yield from reviewed(browser, "echo")
+    result = at("job-delete", "orders", "result")
+    yield confirm(browser, result, reason="no longer wanted")
     yield browser.get(at("failed"))
-    yield browser.get(at("job", "orders", "echo"))
+    yield browser.get(at("job", "orders", "result"))
+
+
+def reviewed(browser, job_id):
+    """Nobody knows whether its run acted, until somebody has looked and says that it did not."""
+    yield press(browser, at("job", "orders", job_id), at("job-retry", "orders", job_id))
+    review = f"/review/{Review.objects.get().pk}/"
+    yield press(browser, review, f"{review}take/")
+    yield browser.get(review)
+    found = {f"did_not_happen-{name}": text for name, text in GIVEN[Verdict.DID_NOT_HAPPEN].items()}
+    yield press(browser, review, f"{review}resolve/", verdict="did_not_happen", **found)
+    operation = reverse("jobs:operation", args=(f"rq:default:{job_id}",))
+    for address in (review, at("job", "orders", job_id), operation):
+        answer = browser.get(address)
+        assert answer.status_code == 200
+        yield answer
 
 
 def every_value():
