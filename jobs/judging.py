@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from dataclasses import replace
 from datetime import datetime, timedelta
 from typing import Any
 
@@ -13,10 +14,10 @@ from jobs.broker.records import JobDetail
 from jobs.domain.calls import Call, Unreadable
 from jobs.domain.decisions import Case
 from jobs.domain.evidence import Evidence
-from jobs.domain.findings import Finding, Judgement, judge
+from jobs.domain.findings import TELL_NOTHING, Finding, Judgement, judge
 from jobs.domain.idempotency import Idempotency, Promise
 from jobs.domain.standing import Standing
-from jobs.ledger import reviews
+from jobs.ledger import operations
 from jobs.ledger.reviews import Question
 from jobs.models import NAME_LENGTH, JobType, Review
 
@@ -37,36 +38,45 @@ def case_of(detail: JobDetail, now: datetime, *, declared: JobType | None, stand
 def case_in_review(review: Review, detail: JobDetail | None, now: datetime) -> Case:
     """The case that a verdict in this review is decided from. `detail`: what Redis shows of the job now.
 
-    Where that is nothing, or another job that was given the same id, the job is gone; whether its run may still act is
-    then told by what was known of it when the review was last refreshed.
+    Where that is nothing, or another job that was given the same id, the job is gone. Whether its run may still act is
+    then told by what was known of it when the review was last refreshed; so it is where Redis speaks of a later run, or
+    only of where the job is now.
     """
     created_at = review.operation.job_created_at
     if detail is None or detail.job.status is None or detail.job.created_at != created_at:
         return _case_of_gone(review, now)
-    return case_of(detail, now, declared=declared_type(detail.job.call), standing=standing_of(detail))
+    case = case_of(detail, now, declared=declared_type(detail.job.call), standing=standing_of(detail))
+    has_later_run = kept_text(detail.run) != review.run
+    if has_later_run or case.judgement.finding in TELL_NOTHING:
+        case = replace(case, judgement=_as_was_known(review, case.judgement, now))
+    return replace(case, has_later_run=has_later_run)
 
 
 def _case_of_gone(review: Review, now: datetime) -> Case:
-    known, operation = review.evidence, review.operation
-    end = datetime.fromisoformat(known["dead_after"]) if known.get("dead_after") else None
-    is_dead = known.get("is_dead", False) or (end is not None and now > end)
+    operation = review.operation
+    gone = Judgement(finding=Finding.GONE, sentence="Its data is gone from Redis.")
     return Case(
         evidence=Evidence(exists=False, status=None),
-        judgement=Judgement(
-            finding=Finding.GONE,
-            sentence="Its data is gone from Redis.",
-            is_dead=is_dead,
-            dead_after=None if is_dead else end,
+        judgement=_as_was_known(review, gone, now),
+        standing=operations.standing_of(
+            operation.connection, operation.queue, operation.job_id, operation.job_created_at
         ),
-        standing=reviews.standing_of(operation.connection, operation.queue, operation.job_id, operation.job_created_at),
         now=now,
         zone=timezone.get_current_timezone(),
     )
 
 
+def _as_was_known(review: Review, judgement: Judgement, now: datetime) -> Judgement:
+    """The same, but whether the run of the review may still act as it was known when Redis still spoke of that run."""
+    known = review.evidence
+    end = datetime.fromisoformat(known["dead_after"]) if known.get("dead_after") else None
+    is_dead = known.get("is_dead") is True or (end is not None and now > end)
+    return replace(judgement, is_dead=is_dead, dead_after=None if is_dead else end)
+
+
 def standing_of(detail: JobDetail) -> Standing:
     """What was said of the job in its reviews."""
-    return reviews.standing_of(detail.connection, detail.queue, detail.job.job_id, detail.job.created_at)
+    return operations.standing_of(detail.connection, detail.queue, detail.job.job_id, detail.job.created_at)
 
 
 def question_of(detail: JobDetail, case: Case, code: str) -> Question:

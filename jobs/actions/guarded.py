@@ -27,7 +27,7 @@ from jobs.actions.outcomes import (
     Outcome,
 )
 from jobs.actions.rivals import rival_sentence
-from jobs.broker import commands
+from jobs.broker import commands, running
 from jobs.broker.commands import OutcomeUnknown, Target
 from jobs.broker.details import read_job
 from jobs.broker.errors import BrokerUnavailable
@@ -88,8 +88,8 @@ def carry_out(act: Act, wish: Wish) -> Outcome:
     each of these is on record too.
     """
     _require_right(act, wish)
-    detail = _read(act, wish)
-    case = case_of(detail, wish.now, declared=declared_type(detail.job.call), standing=standing_of(detail))
+    detail, at = _read(act, wish)
+    case = case_of(detail, at, declared=declared_type(detail.job.call), standing=standing_of(detail))
     decision = act.decide(case)
     if detail.seen != wish.seen:
         return _refuse(act, wish, detail, "changed", _overtaken(wish, detail))
@@ -122,13 +122,15 @@ def _require_right(act: Act, wish: Wish) -> None:
         raise
 
 
-def _read(act: Act, wish: Wish) -> JobDetail:
+def _read(act: Act, wish: Wish) -> tuple[JobDetail, datetime]:
+    """The evidence, and the store's own time before it was read: our clock may run ahead and prove a run dead early."""
     with _silence_on_record(act, wish):
-        detail = read_job(wish.queue.connection, wish.queue.name, wish.job_id, now=wish.now)
+        at = running.store_time(wish.queue.connection)
+        detail = read_job(wish.queue.connection, wish.queue.name, wish.job_id, now=at)
     if detail is None:
         ledger.record_refusal(**_about(act, wish), decision_code="gone", outcome="Not done: there is no such job.")
         raise JobNotFound
-    return detail
+    return detail, at
 
 
 def _refuse(act: Act, wish: Wish, detail: JobDetail, code: str, sentence: str) -> Outcome:

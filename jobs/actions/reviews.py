@@ -15,6 +15,7 @@ from jobs import ledger
 from jobs.actions.guarded import Wish, deadline_of, perform
 from jobs.actions.jobs import ACTS
 from jobs.actions.outcomes import CHANGED, REFUSED, Outcome
+from jobs.broker import running
 from jobs.broker.details import read_job
 from jobs.broker.errors import BrokerUnavailable
 from jobs.broker.records import JobDetail
@@ -88,7 +89,7 @@ def resolve(saying: Saying) -> Answer:
         return _turn_away(review, saying, "changed", objection)
     if saying.verdict is Verdict.DID_NOT_HAPPEN:
         return _run_again(review, queue, saying)
-    return _record(review, saying, liveness=_liveness(review, saying.now))
+    return _record(review, saying, liveness=_liveness(review))
 
 
 def _kept(saying: Saying) -> dict[str, str]:
@@ -136,8 +137,8 @@ def _run_again(review: Review, queue: Queue, saying: Saying) -> Answer:
     """*It did not happen*: the job runs again, if nothing but the doubt stood in the way."""
     _require_retry(review, queue, saying)
     with _silence_on_record(review, saying):
-        detail = _read(review, saying.now)
-    case = case_in_review(review, detail, saying.now)
+        detail, at = _read(review)
+    case = case_in_review(review, detail, at)
     decision = decide_verdict(saying.verdict, case)
     if decision.action is Action.RECORD:
         return _record(review, saying, liveness=liveness_sentence(case), code=decision.code)
@@ -232,18 +233,20 @@ def _reason(saying: Saying) -> str:
     return saying.given.get("reason", "")
 
 
-def _liveness(review: Review, now: datetime) -> str:
+def _liveness(review: Review) -> str:
     """What is known of the old run at this moment; a silent store does not keep a verdict from the record."""
     try:
-        detail = _read(review, now)
+        detail, at = _read(review)
     except BrokerUnavailable as error:
         return f"Not known: {error}"
-    return liveness_sentence(case_in_review(review, detail, now))
+    return liveness_sentence(case_in_review(review, detail, at))
 
 
-def _read(review: Review, now: datetime) -> JobDetail | None:
+def _read(review: Review) -> tuple[JobDetail | None, datetime]:
+    """The evidence, and the store's own time before it was read: whether a run may still act is judged by that."""
     operation = review.operation
-    return read_job(operation.connection, operation.queue, operation.job_id, now=now)
+    at = running.store_time(operation.connection)
+    return read_job(operation.connection, operation.queue, operation.job_id, now=at), at
 
 
 def _turn_away(review: Review, saying: Saying, code: str, sentence: str) -> Answer:

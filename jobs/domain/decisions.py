@@ -41,7 +41,8 @@ _ACTS = frozenset({Action.RETRY, Action.DELETE, Action.CANCEL, Action.STOP, Acti
 class Case:
     """One job at one moment, as every decision about it is taken: evidence, finding, promise, what was said of it.
 
-    Times read in `zone`.
+    Times read in `zone`. `has_later_run`: asked about is a run after which the job was queued or begun again; then the
+    evidence, and all of the judgement but whether the old run may still act, is of the later one.
     """
 
     evidence: Evidence
@@ -50,6 +51,7 @@ class Case:
     standing: Standing = field(default_factory=Standing)
     now: datetime
     zone: tzinfo = UTC
+    has_later_run: bool = False
 
 
 @dataclass(frozen=True)

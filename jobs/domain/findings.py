@@ -12,7 +12,7 @@ from jobs.domain.failures import Failure, Reach, read_failure
 from jobs.domain.liveness import LONGEST_LIMIT_SECONDS, dead_after, has_live_lease, is_dead_by_now
 from jobs.domain.remarks import remarks
 
-__all__ = ["LONGEST_LIMIT_SECONDS", "UNKNOWN_RESULTS", "Finding", "Judgement", "judge"]
+__all__ = ["LONGEST_LIMIT_SECONDS", "TELL_NOTHING", "UNKNOWN_RESULTS", "Finding", "Judgement", "judge"]
 
 
 class Finding(StrEnum):
@@ -42,6 +42,14 @@ UNKNOWN_RESULTS = frozenset(
     {Finding.RESULT_UNKNOWN, Finding.STOPPED, Finding.LOST, Finding.LEASE_EXPIRED, Finding.WORKER_GONE}
 )
 """Findings under which the effect may or may not have happened."""
+
+TELL_NOTHING = frozenset(
+    {
+        *(Finding.GONE, Finding.UNRECOGNISED, Finding.CREATED, Finding.QUEUED, Finding.SCHEDULED),
+        *(Finding.RETRY_PENDING, Finding.DEFERRED, Finding.CANCELED),
+    }
+)
+"""Findings that say where the job is and prove nothing of its last run, be it that a process of it lives on."""
 
 _OF_AN_OPEN_RUN = frozenset({Finding.RUNNING, Finding.LEASE_EXPIRED, Finding.WORKER_GONE})
 """Findings that speak of a run whose end is not on record; the others of one that ended, or of none."""

@@ -14,15 +14,16 @@ def decide_notice(case: Case) -> Decision | None:
     """What the table says of the job's last run, as if it were proved dead; None when its result is not unknown.
 
     A review is opened where it wants one. Whether the old run may still act decides about running it again, not about
-    asking. So does where RQ has put the job meanwhile: the question is the run's.
+    asking. So does where RQ has put the job meanwhile, or that only RQ may queue it: the question is the run's.
     """
     finding = case.judgement.finding
     if finding not in UNKNOWN_RESULTS:
         return None
-    over = replace(case, judgement=replace(case.judgement, is_dead=True))
+    evidence = replace(case.evidence, is_rate_limited=False)
+    over = replace(case, evidence=evidence, judgement=replace(case.judgement, is_dead=True))
     if finding is Finding.LOST:
         return decide_enqueue(over)
-    return decide_retry(replace(over, evidence=_as_rq_files_it(case.evidence)))
+    return decide_retry(replace(over, evidence=_as_rq_files_it(evidence)))
 
 
 def _as_rq_files_it(evidence: Evidence) -> Evidence:

@@ -11,6 +11,8 @@ class Standing:
     """What people, or late evidence, have said of this job; nothing by default. `said_by`: '' for late evidence."""
 
     has_open_review: bool = False
+    run_in_review: str = ""
+    """The run that the open review asks about; '' without one."""
     has_happened: bool = False
     is_abandoned: bool = False
     said_by: str = ""

@@ -97,8 +97,10 @@ def _decide_retry_after_all(case: Case) -> Decision:
     """Nothing happened, so running it again does no harm, as if it were repeatable; all else stands in the way as ever.
 
     Above all the old run: while it may act, a search that found nothing proves nothing (protocol, 1.6). And what was
-    said of an earlier run stays said.
+    said of an earlier run stays said. Where a later run has begun, nobody was asked what that one did: never a run.
     """
+    if case.has_later_run:
+        return _on_record_once_dead(case, LATER_RUN, _HAS_LATER_RUN)
     standing = replace(case.standing, has_open_review=False)
     freed = replace(case, promise=Promise(Idempotency.REPEATABLE), standing=standing)
     decision = (decide_enqueue if case.judgement.finding is Finding.LOST else decide_retry)(freed)
@@ -107,11 +109,19 @@ def _decide_retry_after_all(case: Case) -> Decision:
         return replace(decision, code="said_not_happened", sentence=sentence, asks=False)
     if decision.code not in _NEVER_RUN_FROM_HERE or case.judgement.finding is Finding.DONE_BUT_MARKED_FAILED:
         return decision
+    return _on_record_once_dead(case, decision.code, decision.sentence)
+
+
+def _on_record_once_dead(case: Case, code: str, why: str) -> Decision:
+    """The answer is worth its record, as soon as it can be true for good."""
     if not case.judgement.is_dead:
         return Decision(Action.WAIT, "may_still_run", liveness_sentence(case))
-    return Decision(Action.RECORD, decision.code, f"It is put on record, and nothing runs. {decision.sentence}")
+    return Decision(Action.RECORD, code, f"It is put on record, and nothing runs. {why}")
 
 
+LATER_RUN = "later_run"
+"""The code of an answer about a run after which the job was queued or begun again."""
+_HAS_LATER_RUN = "The job was queued or begun again since: what that later run did is another question."
 _NEVER_RUN_FROM_HERE = frozenset(
     {"data_gone", "confusable_name", "rate_limited", "unreadable", "already_completed", "closed", "canceled"}
 )

@@ -11,7 +11,7 @@ from django.db import models, transaction
 from django.db.models import CharField, Exists, OuterRef, Q
 from django.db.models.functions import Replace
 
-from jobs.models import AuditEntry, FailedJob, ObservedAttempt, Operation, Review
+from jobs.models import AuditEntry, FailedJob, ObservedAttempt, Review
 
 OPEN_PLACES = frozenset({FailedJob.Place.FAILED, FailedJob.Place.GONE})
 """Where a failure without a verdict still wants somebody to look after it."""
@@ -104,13 +104,15 @@ def note_failures(readings: Iterable[Reading], now: datetime) -> None:
     # The later reading of one job counts; and one order for all, so that two writers never wait for each other.
     latest = {reading.row.digest: reading for reading in readings}
     ordered = [latest[digest] for digest in sorted(latest)]
+    rows = [_fitted(reading.row) for reading in ordered]
     with transaction.atomic():
+        reviewed = _reviews_of(rows)
         locked = FailedJob.objects.filter(digest__in=latest).order_by("digest").select_for_update()
         before = {row.digest: row for row in locked}
-        for reading in ordered:
-            _carry_over(before.get(reading.row.digest), _fitted(reading.row), now)
+        for row in rows:
+            _carry_over(before.get(row.digest), row, reviewed.get(row.digest, ()), now)
         FailedJob.objects.bulk_create(
-            [reading.row for reading in ordered],
+            rows,
             update_conflicts=True,
             unique_fields=["digest"],
             update_fields=_CHANGED,
@@ -118,21 +120,54 @@ def note_failures(readings: Iterable[Reading], now: datetime) -> None:
         _add_attempts(ordered)
 
 
-def _carry_over(before: FailedJob | None, row: FailedJob, now: datetime) -> None:
-    """What stays true of a job that was in the index before."""
+def _reviews_of(rows: Sequence[FailedJob]) -> Mapping[str, Sequence[Review]]:
+    """The reviews of these jobs, by digest; locked, so that who closes one at this moment finds the rows, or they him.
+
+    Locked before the rows, as every writer of both does.
+    """
+    named = Review.objects.filter(
+        operation__connection__in={row.connection for row in rows},
+        operation__queue__in={row.queue for row in rows},
+        operation__job_id__in={row.job_id for row in rows},
+    )
+    found: dict[str, list[Review]] = {}
+    for review in named.select_related("operation").order_by("pk").select_for_update(of=("self",)):
+        operation = review.operation
+        found.setdefault(digest_of(operation.connection, operation.queue, operation.job_id), []).append(review)
+    return found
+
+
+def _carry_over(before: FailedJob | None, row: FailedJob, reviewed: Iterable[Review], now: datetime) -> None:
+    """What stays true of a job that was in the index before, and what was said of this run before it was filed."""
     if before and before.seen == row.seen:
         row.failed_at, row.noticed_at = before.failed_at, before.noticed_at
     if before and _is_same_run(before, row):
         row.verdict = before.verdict
+    for review in reviewed:
+        if review.operation.job_created_at == row.created_at and _is_run_of(review, row):
+            row.verdict = row.verdict or review.verdict
     row.is_open = row.place in OPEN_PLACES and not row.verdict
     if row.failed_at > now - MAY_FAIL_AGAIN:
         row.score += _UNSETTLED
 
 
 def _is_same_run(before: FailedJob, row: FailedJob) -> bool:
-    """By when it began, as JobDetail.run names runs; where nothing says when, by the result."""
-    began, had_begun = row.started_at or row.enqueued_at, before.started_at or before.enqueued_at
-    return began == had_begun if began or had_begun else row.seen == before.seen
+    """By when it was queued and began, as JobDetail.run names runs; where nothing says when, by the result."""
+    times, had = (row.enqueued_at, row.started_at), (before.enqueued_at, before.started_at)
+    return times == had if any(times) or any(had) else row.seen == before.seen
+
+
+def _is_run_of(review: Review, row: FailedJob) -> bool:
+    """Whether the failure is of the run that the review asks about; of a job whose data is gone, nothing denies it."""
+    times = (row.enqueued_at, row.started_at)
+    if any(times):
+        return times == (_known_time(review, "enqueued_at"), _known_time(review, "started_at"))
+    return row.created_at is None or row.seen == review.run
+
+
+def _known_time(review: Review, name: str) -> datetime | None:
+    text = review.evidence.get(name)
+    return datetime.fromisoformat(text) if text else None
 
 
 def _add_attempts(readings: Sequence[Reading]) -> None:
@@ -222,14 +257,20 @@ def note_act(entry: AuditEntry) -> None:
     )
 
 
-def note_verdict(operation: Operation, verdict: str) -> None:
-    """What was said of a job in its review: somebody has looked after it, so it is open no longer.
+def note_verdict(review: Review, verdict: str, *, seen: str = "") -> None:
+    """What was said of a run in its review: somebody has looked after its failure, so that is open no longer.
 
-    Another job that has its id by now is not meant.
+    `seen`: the token of the failure that an act has ended. The failure of a later run is not meant: it is read once
+    more, since no review of it could be opened while this one was open. Nor is another job that has its id by now.
     """
+    operation = review.operation
     rows = FailedJob.objects.filter(digest=digest_of(operation.connection, operation.queue, operation.job_id))
     is_the_job = Q(created_at=operation.job_created_at) | Q(created_at=None)
-    rows.filter(is_the_job).update(verdict=verdict, is_open=False)
+    for row in rows.filter(is_the_job).select_for_update():
+        if row.seen == seen if seen else _is_run_of(review, row):
+            rows.update(verdict=verdict, is_open=False)
+        else:
+            rows.update(score="")
 
 
 def forget_departed(before: datetime, *, limit: int) -> int:

@@ -1,4 +1,4 @@
-"""Operations and their reviews: opened once per run, taken by one person at a time, closed by a recorded resolution.
+"""Reviews of operations: opened once per run, taken by one person at a time, closed by a recorded resolution.
 
 Every decision restates what it saw (the review's version, who holds it), so of two at the same moment one wins. Late
 evidence is a fact and no decision: it is put on record whatever was said before, and overwrites nothing
@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
-from hashlib import sha256
 from typing import Any
 
 from django.conf import settings
@@ -17,10 +16,10 @@ from django.contrib.auth.models import User
 from django.db import IntegrityError, transaction
 from django.db.models import Exists, F, OuterRef, Q, QuerySet
 
-from jobs.domain.standing import Standing
-from jobs.domain.verdicts import Verdict
+from jobs.domain.verdicts import LATER_RUN, Verdict
 from jobs.ledger.audit import open_entry_within, record_change
 from jobs.ledger.failures import note_verdict
+from jobs.ledger.operations import open_review_of, operation_for, said_of, set_status
 from jobs.models import AuditEntry, Operation, Resolution, Review
 
 AGE_LIMIT_HOURS = 24
@@ -62,45 +61,6 @@ class Statement:
     snoozed_until: datetime | None = None
 
 
-# Operations -----------------------------------------------------------------------------------------------------------
-
-
-def plain_operation_id(connection: str, job_id: str) -> str:
-    """The operation id of an RQ job that never heard of opsboard; a later job of the same id has a longer one."""
-    return f"rq:{connection}:{job_id}"
-
-
-def operation_of_job(connection: str, queue: str, job_id: str) -> Operation | None:
-    """The operation on record for this job, if there is one: of the last that had this id, where several had."""
-    operations = Operation.objects.filter(connection=connection, queue=queue, job_id=job_id)
-    return operations.order_by("-created_at", "-id").first()
-
-
-def standing_of(connection: str, queue: str, job_id: str, job_created_at: datetime | None) -> Standing:
-    """What was said of the job in its reviews. Of another job that had this id before, nothing counts."""
-    operation = Operation.objects.filter(
-        connection=connection, queue=queue, job_id=job_id, job_created_at=job_created_at
-    ).first()
-    if operation is None:
-        return Standing()
-    return replace(_said_of(operation), has_open_review=open_review_of(operation) is not None)
-
-
-def _said_of(operation: Operation) -> Standing:
-    """That it took effect, said of whichever run, holds for good; that it may have, until it is known that it did."""
-    for verdict in (Verdict.HAPPENED, Verdict.ABANDON):
-        said = Resolution.objects.filter(review__operation=operation, verdict=verdict).order_by("created_at").last()
-        if said is not None:
-            return Standing(
-                has_happened=verdict is Verdict.HAPPENED,
-                is_abandoned=verdict is Verdict.ABANDON,
-                said_by=said.actor_name,
-                said_at=said.created_at,
-                reason=said.reason,
-            )
-    return Standing()
-
-
 # Reviews --------------------------------------------------------------------------------------------------------------
 
 
@@ -110,7 +70,14 @@ def open_review(question: Question, *, now: datetime, opened_by: User | None = N
     Two who open it at once get the same one.
     """
     with transaction.atomic():
-        operation = _operation(question, now)
+        operation = operation_for(
+            question.connection,
+            question.queue,
+            question.job_id,
+            job_created_at=question.job_created_at,
+            job_type=question.job_type,
+            now=now,
+        )
         if found := _review_of_run(operation, question.run):
             return found, False
         try:
@@ -121,13 +88,8 @@ def open_review(question: Question, *, now: datetime, opened_by: User | None = N
             if found := _review_of_run(operation, question.run):
                 return found, False
             raise
-        _set_status(operation, Operation.Status.UNKNOWN, question.code, question.sentence, now)
+        set_status(operation, Operation.Status.UNKNOWN, question.code, question.sentence, now)
         return review, True
-
-
-def open_review_of(operation: Operation) -> Review | None:
-    """The review that is open for the operation."""
-    return operation.reviews.filter(closed_at=None).first()
 
 
 def open_reviews() -> QuerySet[Review]:
@@ -230,9 +192,13 @@ def conclude_retry(entry: AuditEntry, now: datetime) -> None:
 
 
 def is_contradicted(review: Review) -> bool:
-    """Whether both are on record: that it did not happen, as it was acted on, and that it did. That is an incident."""
+    """Whether both are on record: that it did not happen, so that it was run again, and that it did: an incident.
+
+    A denial after which nothing ran is answered by the evidence, and no more.
+    """
     said = review.resolutions
-    denied = said.filter(verdict=Verdict.DID_NOT_HAPPEN, audit_entry__status=AuditEntry.Status.DONE)
+    ran = {"audit_entry__verb__in": _RUNNING_VERBS, "audit_entry__status": AuditEntry.Status.DONE}
+    denied = said.filter(verdict=Verdict.DID_NOT_HAPPEN, **ran)
     return said.filter(verdict=Verdict.HAPPENED).exists() and denied.exists()
 
 
@@ -258,31 +224,6 @@ def about(review: Review) -> dict[str, Any]:
 
 
 # ----------------------------------------------------------------------------------------------------------------------
-
-
-def _operation(question: Question, now: datetime) -> Operation:
-    operation, _is_new = Operation.objects.get_or_create(
-        connection=question.connection,
-        queue=question.queue,
-        job_id=question.job_id,
-        job_created_at=question.job_created_at,
-        defaults={
-            "operation_id": _free_operation_id(question),
-            "job_type": question.job_type,
-            "status": Operation.Status.UNKNOWN,
-            "created_at": now,
-            "updated_at": now,
-        },
-    )
-    return operation
-
-
-def _free_operation_id(question: Question) -> str:
-    """The usual one, if no other job had this id before, be it in another queue, whose readers are others."""
-    usual = plain_operation_id(question.connection, question.job_id)
-    if not Operation.objects.filter(operation_id=usual).exists():
-        return usual
-    return f"{usual}@{sha256(f'{question.queue}/{question.job_created_at}'.encode()).hexdigest()[:12]}"
 
 
 def _review_of_run(operation: Operation, run: str) -> Review | None:
@@ -356,35 +297,45 @@ def _follow(review: Review, resolution: Resolution, now: datetime) -> None:
         still_open.update(snoozed_until=resolution.snoozed_until, **free)
         return
     is_closed_by_this = still_open.update(closed_at=now, verdict=resolution.verdict, **free)
-    _set_status(review.operation, *_afterwards(review, resolution), now)
+    set_status(review.operation, *_afterwards(review, resolution), now)
     if is_closed_by_this:
-        note_verdict(review.operation, resolution.verdict)
+        act = _act_of(resolution)
+        note_verdict(review, resolution.verdict, seen=act.seen if act else "")
 
 
 def _afterwards(review: Review, resolution: Resolution) -> tuple[str, str, str]:
     """The operation's status, code and sentence after this was said (protocol, 2.1)."""
     if is_contradicted(review):
         return _CONTRADICTED
-    if resolution.audit_entry is not None and resolution.audit_entry.verb in _RUNNING_VERBS:
+    if _act_of(resolution):
         return _RUNS_AGAIN
-    said = _said_of(review.operation)
+    said = said_of(review.operation)
     if said.has_happened:
         return _COMPLETED
-    return _GIVEN_UP if said.is_abandoned else _NOT_RUN
+    if said.is_abandoned:
+        return _GIVEN_UP
+    return _HAS_A_LATER_RUN if resolution.decision_code == LATER_RUN else _NOT_RUN
+
+
+def _act_of(resolution: Resolution) -> AuditEntry | None:
+    """The act that a verdict has led to; of one that stays in SQL there is none."""
+    entry = resolution.audit_entry
+    return entry if entry and entry.verb in _RUNNING_VERBS else None
 
 
 _UNDER_WAY = Q(audit_entry__status=AuditEntry.Status.INTENDED)
 _RUNNING_VERBS = ("retry_job", "enqueue_job")
 _RUNS_AGAIN = (Operation.Status.QUEUED, "said_not_happened", "It did not take effect, and runs again.")
 _NOT_RUN = (Operation.Status.CANCELLED, "said_not_happened", "It did not take effect, and was not run again.")
+_HAS_A_LATER_RUN = (
+    Operation.Status.QUEUED,
+    "said_not_happened",
+    "It did not take effect, and was queued or begun again since by other means.",
+)
 _COMPLETED = (Operation.Status.COMPLETED, "said_happened", "It took effect.")
 _GIVEN_UP = (Operation.Status.FAILED, "abandoned_possible_effect", "Given up; it may have taken effect.")
 _CONTRADICTED = (
     Operation.Status.COMPLETED,
     "contradicting_evidence",
-    "It took effect, though somebody said that it did not: if it ran again, it may have done so twice.",
+    "It took effect, and was run again since somebody said that it had not: it may have done so twice.",
 )
-
-
-def _set_status(operation: Operation, status: str, code: str, text: str, now: datetime) -> None:
-    Operation.objects.filter(pk=operation.pk).update(status=status, reason_code=code, reason_text=text, updated_at=now)

@@ -20,7 +20,7 @@ from jobs.broker.proofs import Success, success_of
 from jobs.broker.records import JobDetail
 from jobs.broker.running import store_time
 from jobs.domain.decisions import Case
-from jobs.domain.findings import Finding
+from jobs.domain.findings import TELL_NOTHING
 from jobs.domain.standing import Standing
 from jobs.domain.verdicts import Verdict, liveness_sentence
 from jobs.judging import case_of, kept_text, question_of
@@ -36,9 +36,6 @@ QUIET = timedelta(seconds=60)
 DOUBTED_FOR = timedelta(days=1)
 """How long after a person's verdict a late success is looked for."""
 RAN_AGAIN = "It was queued or begun again since: what Redis shows by now is of that later run."
-
-_TELLS_NOTHING = frozenset({Finding.GONE, Finding.CANCELED, Finding.UNRECOGNISED})
-"""Findings that say less of the run than was known when it was still on record."""
 
 log = logging.getLogger("opsboard.observer")
 
@@ -156,7 +153,7 @@ def _what_is_known(review: Review, detail: JobDetail | None, at: datetime) -> Qu
         return replace(
             _as_before(review, at), sentence=f"{review.sentence.removesuffix(RAN_AGAIN).strip()} {RAN_AGAIN}"
         )
-    if case.judgement.finding in _TELLS_NOTHING:
+    if case.judgement.finding in TELL_NOTHING:
         return _as_before(review, at)
     return question_of(detail, case, review.code)
 

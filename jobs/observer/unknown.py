@@ -27,7 +27,7 @@ from jobs.domain.decisions import Action, Case
 from jobs.domain.findings import Finding
 from jobs.domain.housekeeping import ORPHAN_GRACE
 from jobs.domain.noticing import decide_notice
-from jobs.judging import case_of, declared_types, function_path, question_of, standing_of
+from jobs.judging import case_of, declared_types, function_path, kept_text, question_of, standing_of
 from jobs.ledger import reviews
 from jobs.models import NAME_LENGTH
 from jobs.observer.queues import watched_queues
@@ -167,7 +167,15 @@ def _look_at_runs(connection: str, runs: Iterable[StartedRun], at: datetime, now
 def _is_over(seen: Seen) -> bool:
     """Whether another look would find the same: neither is the job being run, nor may a worker be just taking it."""
     decision = decide_notice(seen.case)
-    return seen.finding is not Finding.RUNNING and (decision is None or decision.action is not Action.WAIT)
+    if seen.finding is Finding.RUNNING or _has_to_wait_its_turn(seen):
+        return False
+    return decision is None or decision.action is not Action.WAIT
+
+
+def _has_to_wait_its_turn(seen: Seen) -> bool:
+    """Whether the review of an earlier run is open: one is at a time, and this run is asked about after it."""
+    standing = seen.case.standing
+    return standing.has_open_review and standing.run_in_review != kept_text(seen.detail.run)
 
 
 # What no list holds ---------------------------------------------------------------------------------------------------

@@ -24,7 +24,7 @@ from jobs.domain.outlook import outlook
 from jobs.domain.terms import retry_terms
 from jobs.domain.verbs import DECIDE, verbs_for
 from jobs.judging import case_of, declared_type, function_path, idempotency_of, standing_of, word_to_type
-from jobs.ledger.reviews import plain_operation_id
+from jobs.ledger.operations import plain_operation_id
 from jobs.models import AuditEntry, JobType, Operation, Queue, Review
 from jobs.permissions import RIGHT_FOR, Permission, Visibility, may, permissions_on
 from jobs.selectors.texts import (

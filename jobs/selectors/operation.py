@@ -16,7 +16,7 @@ from jobs.domain.findings import Judgement
 from jobs.domain.links import Link
 from jobs.judging import case_of, declared_type, function_path, standing_of
 from jobs.ledger.failures import failed_job
-from jobs.ledger.reviews import operation_of_job
+from jobs.ledger.operations import operation_of_job
 from jobs.models import AuditEntry, FailedJob, JobType, ObservedAttempt, Operation, Review
 from jobs.permissions import Permission, Visibility, may
 from jobs.selectors.lists import recorded_queue_names, visible_connections

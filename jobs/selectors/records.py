@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from django.db.models import Q
 
 from jobs.ledger.failures import digest_of
-from jobs.ledger.reviews import operation_of_job, plain_operation_id
+from jobs.ledger.operations import operation_of_job, plain_operation_id
 from jobs.models import FailedJob, Operation
 from jobs.permissions import Visibility
 from jobs.selectors.failure_index import indexed_queues

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from threading import Barrier
 
@@ -16,7 +15,7 @@ from jobs.actions.guarded import Wish, carry_out
 from jobs.actions.jobs import ACTS
 from jobs.actions.reviews import Saying, claim, release, resolve
 from jobs.actions.settle import settle_open_entries
-from jobs.broker import commands, connections
+from jobs.broker import commands, connections, running
 from jobs.broker.errors import BrokerUnavailable
 from jobs.domain.verdicts import Verdict
 from jobs.ledger import reviews
@@ -105,6 +104,12 @@ def is_refused(answer, code, words, status="refused"):
     assert (entry.verb, entry.status, entry.decision_code) == ("resolve_review", status, code)
     assert entry.outcome == answer.sentence and not Resolution.objects.exists()
     assert fresh(answer.review).closed_at is None
+
+
+def put_forward(monkeypatch, by):
+    """The store's clock, by which runs are judged."""
+    store_time = running.store_time
+    monkeypatch.setattr(running, "store_time", lambda name: store_time(name) + by)
 
 
 def queued(client):
@@ -232,7 +237,7 @@ def test_another_job_that_has_the_id_by_now_is_not_the_one_that_was_spoken_of(op
 
 
 @pytest.mark.parametrize("is_gone", [False, True])
-def test_while_the_old_run_may_act_it_can_not_be_said(is_gone, operator, store):
+def test_while_the_old_run_may_act_it_can_not_be_said(is_gone, operator, store, monkeypatch):
     """Also when its data is gone: what was known of the run before says until when."""
     review = taken(operator, "alive")
     if is_gone:
@@ -241,10 +246,92 @@ def test_while_the_old_run_may_act_it_can_not_be_said(is_gone, operator, store):
     before = snapshot(store)
     is_refused(say(operator, review, DID_NOT), "may_still_run", "The old run may still act" if is_gone else "going on")
     assert snapshot(store) == before
-    later = saying(operator, review, DID_NOT, now=datetime.now(UTC) + timedelta(minutes=10))
-    assert claim(operator, review.pk, later.now).is_done
-    assert resolve(replace(later, version=fresh(review).version)).is_done
+    put_forward(monkeypatch, timedelta(minutes=10))
+    assert say(operator, review, DID_NOT).is_done
     assert queued(store) == ([] if is_gone else ["alive"])
+
+
+def test_whether_the_old_run_may_act_is_judged_by_the_stores_clock_however_far_ours_is_ahead(operator, orders, store):
+    JobType.objects.create(path="fx.boom", idempotency="repeatable")
+    ahead = datetime.now(UTC) + timedelta(minutes=10)
+    wish = Wish(actor=operator, queue=orders, job_id="alive", seen=read("alive").seen, now=ahead)
+    assert carry_out(ACTS["retry_job"], wish).entry.decision_code == "may_still_run"
+    review = taken(operator, "alive")
+    is_refused(say(operator, review, DID_NOT, now=ahead), "may_still_run", "going on")
+    assert say(operator, review, HAPPENED, now=ahead).is_done
+    assert Resolution.objects.get().liveness.startswith("The old run may still act") and queued(store) == []
+
+
+# A later run ----------------------------------------------------------------------------------------------------------
+
+
+def begin_again(client, job_id, **fields):
+    """The job was queued once more, by RQ or by somebody at a shell, and has begun."""
+    at = datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ")
+    client.hset(f"rq:job:{job_id}", mapping={"enqueued_at": at, "started_at": at, **fields})
+
+
+def end_again(client, job_id, error):
+    client.xadd(f"rq:results:{job_id}", {"type": 2, "created_at": datetime.now(UTC).timestamp(), "exc_string": error})
+
+
+KILLED = "Work-horse terminated unexpectedly; waitpid returned 9 (signal 9); "
+LATER_RUNS = {
+    "killed": lambda client: end_again(client, "failed", KILLED),
+    "failed": lambda client: end_again(client, "failed", "ValueError: boom"),
+    "finished": lambda client: begin_again(client, "failed", status="finished"),
+    "at work": lambda client: begin_again(client, "failed", status="started"),
+    "queued": lambda client: (
+        begin_again(client, "failed", status="queued"),
+        client.rpush("rq:queue:orders", "failed"),
+    ),
+}
+
+
+@pytest.mark.parametrize("fate", LATER_RUNS)
+def test_that_an_earlier_run_did_nothing_runs_no_job_again_whatever_became_of_the_later_one(
+    fate, operator, orders, store
+):
+    review = taken(operator, "failed")
+    begin_again(store, "failed")
+    LATER_RUNS[fate](store)
+    before = snapshot(store)
+    answer = say(operator, review, DID_NOT)
+    assert answer.is_done and "Nothing was run again" in answer.sentence and snapshot(store) == before
+    assert (fresh(review).verdict, Resolution.objects.get().decision_code) == ("did_not_happen", "later_run")
+    if fate in ("killed", "failed"):
+        asked = ask(operator, orders, "retry_job", "failed").review
+        assert (asked.run, asked.closed_at) == (read("failed").run, None), "the later run is a question of its own"
+
+
+def test_while_the_run_in_question_may_act_a_later_one_that_ended_proves_nothing_of_it(operator, store, monkeypatch):
+    review = taken(operator, "alive")
+    begin_again(store, "alive")
+    end_again(store, "alive", "ValueError: boom")
+    before = snapshot(store)
+    is_refused(say(operator, review, DID_NOT), "may_still_run", "The old run may still act, at the latest until")
+    put_forward(monkeypatch, timedelta(minutes=10))
+    assert say(operator, review, DID_NOT).is_done and snapshot(store) == before
+    assert Resolution.objects.get().decision_code == "later_run"
+
+
+@pytest.mark.parametrize("status", ["scheduled", "canceled", "deferred", "queued"])
+def test_where_the_job_stands_by_now_proves_nothing_of_the_run_in_question(status, operator, store, monkeypatch):
+    """RQ waits to retry it, or somebody has cancelled it, and its own list has forgotten the run."""
+    review = taken(operator, "alive")
+    store.zrem("rq:failed:orders", "alive")
+    store.hset("rq:job:alive", "status", status)
+    if status == "queued":
+        store.rpush("rq:queue:orders", "alive")
+    else:
+        store.zadd(f"rq:{status}:orders", {"alive": datetime.now(UTC).timestamp() + 600})
+    assert not say(operator, review, DID_NOT).is_done
+    with monkeypatch.context() as later:
+        put_forward(later, timedelta(minutes=10))
+        assert say(operator, review, DID_NOT).is_done is (status == "canceled")
+    if status != "canceled":
+        assert say(operator, review, HAPPENED).is_done
+        assert Resolution.objects.get().liveness.startswith("The old run may still act")
 
 
 def test_it_takes_the_right_to_retry_as_well(operator, orders, store):

@@ -72,7 +72,14 @@ def test_a_lost_job_that_never_began_or_may_be_on_its_way_wants_nobody():
     assert notice(replace(UNKNOWN["lost after it ran"], enqueued_at=NOW)) == "wait·just_queued"
 
 
-@pytest.mark.parametrize("change", [{"is_readable": False}, {"is_rate_limited": True}, {"is_confusable": True}])
+@pytest.mark.parametrize("event", list(UNKNOWN))
+def test_a_run_under_a_rate_limit_is_asked_about_though_only_rq_may_queue_it(event):
+    evidence = replace(UNKNOWN[event], is_rate_limited=True)
+    assert notice(evidence) == "review·result_unknown"
+    assert notice(evidence, standing=Standing(has_open_review=True)) == "refuse·review_open"
+
+
+@pytest.mark.parametrize("change", [{"is_readable": False}, {"is_confusable": True}])
 def test_what_no_verdict_could_be_carried_out_on_is_left_to_who_asks(change):
     assert all(notice(replace(evidence, **change)).startswith("refuse") for evidence in UNKNOWN.values())
 

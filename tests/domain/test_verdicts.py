@@ -14,7 +14,7 @@ from jobs.domain.findings import Finding, Judgement
 from jobs.domain.housekeeping import decide_enqueue
 from jobs.domain.idempotency import Idempotency, Promise
 from jobs.domain.standing import Standing
-from jobs.domain.verdicts import EVIDENCE, Verdict, decide_verdict, liveness_sentence, missing
+from jobs.domain.verdicts import EVIDENCE, LATER_RUN, Verdict, decide_verdict, liveness_sentence, missing
 
 REPEATABLE, UNSAFE = Promise(Idempotency.REPEATABLE), Promise(Idempotency.UNSAFE)
 OPEN = Standing(has_open_review=True)
@@ -146,6 +146,15 @@ def test_what_is_done_or_on_its_way_speaks_against_it(finding, changes, code, no
     assert (decision.action in (Action.REFUSE, Action.SKIP_DUPLICATE), decision.code) == (True, code)
 
 
+@pytest.mark.parametrize("finding", Finding)
+def test_of_a_run_after_which_another_began_it_is_put_on_record_once_that_run_is_dead_and_nothing_runs(finding, now):
+    """What Redis shows is of the other one, be it done, failed, lost or at work: nobody was asked what that did."""
+    later = replace(case(now, finding), has_later_run=True)
+    assert (did_not_happen(later).action, did_not_happen(later).code) == (Action.RECORD, LATER_RUN)
+    at_work = replace(later, judgement=replace(later.judgement, is_dead=False))
+    assert (did_not_happen(at_work).action, did_not_happen(at_work).code) == (Action.WAIT, "may_still_run")
+
+
 def test_whether_the_old_run_may_act_is_said_beside_the_verdict(now):
     assert "proved dead" in liveness_sentence(case(now))
     assert "2026-03-14 15:09:26 UTC" in liveness_sentence(case(now, is_dead=False, until=now))
@@ -182,6 +191,7 @@ def test_over_all_inputs_it_did_not_happen_runs_only_what_a_repeatable_type_coul
         usual = decide_enqueue if finding is Finding.LOST else decide_retry
         as_repeatable = usual(replace(one, promise=REPEATABLE, standing=replace(standing, has_open_review=False)))
         assert decision.allows_act == as_repeatable.allows_act
+        assert did_not_happen(replace(one, has_later_run=True)).action is (Action.RECORD if dead else Action.WAIT)
         if decision.allows_act:
             assert dead and not standing.has_happened and not standing.is_abandoned
         if decision.action is Action.RECORD:

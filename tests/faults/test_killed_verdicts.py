@@ -9,7 +9,7 @@ import pytest
 
 from jobs.actions.reviews import Saying, resolve
 from jobs.domain.verdicts import Verdict
-from jobs.ledger import reviews
+from jobs.ledger import operations
 from jobs.models import AuditEntry, Resolution
 from tests.faults.mortal import POINTS_OF_A_VERDICT as POINTS
 from tests.faults.scene import JOBS, Scene
@@ -72,7 +72,7 @@ def stands(review):
     """What SQL says of the review and its job, and whether the two agree."""
     review.refresh_from_db()
     operation = review.operation
-    standing = reviews.standing_of("default", "orders", JOBS[VERB], operation.job_created_at)
+    standing = operations.standing_of("default", "orders", JOBS[VERB], operation.job_created_at)
     assert standing.has_open_review == (review.closed_at is None)
     return review.verdict or "open"
 

@@ -10,8 +10,9 @@ import pytest
 from django.db import connections, transaction
 
 from jobs import ledger
-from jobs.domain.verdicts import Verdict
-from jobs.ledger import failures, reviews
+from jobs.domain.standing import Standing
+from jobs.domain.verdicts import LATER_RUN, Verdict
+from jobs.ledger import failures, operations, reviews
 from jobs.models import AuditEntry, FailedJob, Operation, Resolution, Review
 from tests.support.statements import CREATED_AT, opened, question, statement
 
@@ -33,6 +34,7 @@ def failed_row(now, job_id="job-7", **changes):
         "failed_at": now,
         "noticed_at": now,
         "created_at": CREATED_AT,
+        "started_at": CREATED_AT,
         "seen": "1-1",
     }
     return FailedJob.objects.create(**(usual | changes))
@@ -62,7 +64,7 @@ def operation():
 
 
 def standing(created_at=CREATED_AT):
-    return reviews.standing_of("default", "orders", "job-7", created_at)
+    return operations.standing_of("default", "orders", "job-7", created_at)
 
 
 def at_once(*deeds):
@@ -119,20 +121,30 @@ def test_whoever_opens_it_at_the_same_moment_gets_the_same_one(runs, now):
 
 def test_of_a_job_that_had_the_id_before_nothing_counts(operator, now):
     old = opened(now, holder=operator)
-    assert standing(CREATED_AT + LATER) == standing(None) == reviews.Standing()
+    assert standing(CREATED_AT + LATER) == standing(None) == Standing()
     new, is_new = reviews.open_review(question(job_created_at=CREATED_AT + LATER), now=now + LATER)
     assert is_new and new.operation != old.operation
     assert settle(old, operator, HAPPENED, now)
     assert (standing().has_happened, standing().has_open_review) == (True, False)
     later = standing(CREATED_AT + LATER)
     assert (later.has_happened, later.has_open_review) == (False, True)
-    assert reviews.operation_of_job("default", "orders", "job-7") == new.operation
+    assert operations.operation_of_job("default", "orders", "job-7") == new.operation
 
 
 def test_the_same_id_in_two_queues_is_two_operations(now):
     one, other = opened(now), opened(now, queue="payroll")
     assert one.operation.operation_id == "rq:default:job-7"
     assert other.operation.operation_id.startswith("rq:default:job-7@") and len(other.operation.operation_id) < 40
+
+
+def test_two_jobs_of_one_id_that_are_put_in_review_at_the_same_moment_are_two_operations(now, monkeypatch):
+    """Each found the usual operation id free."""
+    free, taken = operations._free_operation_id, ["rq:default:job-7"]
+    monkeypatch.setattr(operations, "_free_operation_id", lambda *job: taken.pop() if taken else free(*job))
+    one, other = opened(now, job_id="job-7", queue="payroll"), None
+    taken.append(one.operation.operation_id)
+    other = opened(now)
+    assert not taken and other.operation.operation_id.startswith("rq:default:job-7@")
 
 
 def test_a_verdict_on_an_old_job_leaves_the_failure_of_a_new_one_open(operator, now):
@@ -220,6 +232,34 @@ def test_what_was_said_closes_the_review_and_is_kept_with_its_grounds(verdict, o
     assert (standing().said_by, standing().said_at) == ("otto", said.created_at)
 
 
+@pytest.mark.parametrize("verdict", [HAPPENED, DID_NOT, ABANDON])
+def test_what_was_said_of_a_run_is_not_said_of_the_failure_of_a_later_one_which_is_read_once_more(
+    verdict, operator, now
+):
+    """No review of the later run could be opened while this one was open."""
+    review = opened(now, holder=operator)
+    row = failed_row(now, started_at=CREATED_AT + LATER, seen="2-1", score="5.0")
+    settle(review, operator, verdict, now)
+    assert (fresh(row).verdict, row.is_open, row.score) == ("", True, "")
+
+
+@together
+def test_an_act_that_is_settled_late_says_nothing_of_the_failure_that_followed_it(operator, now):
+    """The answer was lost, the job ran again and failed; then the mark tells that it had been carried out."""
+    row, review = failed_row(now, score="5.0"), opened(now, holder=operator)
+    entry = intend(review, operator, now)
+    FailedJob.objects.update(seen="2-1", started_at=CREATED_AT + LATER, noticed_at=now + LATER, score="6.0")
+    assert close(entry, "done", now + LATER)
+    assert (fresh(row).verdict, row.is_open, row.place, row.score) == ("", True, "failed", "")
+    assert fresh(review).verdict == "did_not_happen"
+
+
+def test_an_answer_about_a_run_after_which_another_began_does_not_call_the_job_cancelled(operator, now):
+    review = opened(now, holder=operator)
+    settle(review, operator, DID_NOT, now, decision_code=LATER_RUN)
+    assert (operation().status, operation().reason_code) == ("queued", "said_not_happened")
+
+
 def test_put_off_it_stays_open_and_is_free_for_others(operator, lead, now):
     row, review = failed_row(now), opened(now, holder=operator)
     assert settle(review, operator, SNOOZE, now, snoozed_until=now + LATER)
@@ -269,7 +309,7 @@ def test_an_act_that_was_carried_out_closes_the_review(operator, now):
     assert (fresh(review).verdict, review.closed_at) == ("did_not_happen", now + LATER)
     assert (operation().status, operation().reason_code) == ("queued", "said_not_happened")
     assert (fresh(row).verdict, row.place, row.is_open) == ("did_not_happen", "moved", False)
-    assert standing() == reviews.Standing() and not reviews.has_act_under_way(review)
+    assert standing() == Standing() and not reviews.has_act_under_way(review)
 
 
 @together
@@ -324,7 +364,7 @@ def test_what_did_not_happen_and_can_not_run_is_no_doubt_any_more(operator, now)
     row, review = failed_row(now), opened(now, holder=operator)
     settle(review, operator, DID_NOT, now)
     assert (operation().status, operation().reason_code) == ("cancelled", "said_not_happened")
-    assert (fresh(row).verdict, row.is_open, standing()) == ("did_not_happen", False, reviews.Standing())
+    assert (fresh(row).verdict, row.is_open, standing()) == ("did_not_happen", False, Standing())
 
 
 @pytest.mark.parametrize("first", [HAPPENED, ABANDON])
@@ -373,8 +413,9 @@ def test_against_what_somebody_said_it_stands_beside_it_and_overwrites_nothing(c
     said = late(review, now + LATER)
     assert said.evidence == {"result_id": "9-1", "contradicts": "did_not_happen"}
     assert (fresh(review).verdict, review.closed_at) == ("did_not_happen", now)
-    assert reviews.is_contradicted(review)
-    assert (operation().status, operation().reason_code) == ("completed", "contradicting_evidence")
+    assert reviews.is_contradicted(review) is carried_out, "where nothing ran, the evidence answers, and no more"
+    reason = "contradicting_evidence" if carried_out else "said_happened"
+    assert (operation().status, operation().reason_code) == ("completed", reason)
     assert standing().has_happened and late(review, now) is None
     assert [one.verdict for one in reviews.resolutions_of(review)] == ["did_not_happen", "happened"]
 

@@ -160,6 +160,25 @@ def test_a_cancelled_run_stays_unknown_when_its_own_list_has_forgotten_it(real_r
     assert (the_review().finding, the_review().evidence["finding"]) == ("result_unknown", "result_unknown")
 
 
+@pytest.mark.parametrize("status", ["scheduled", "queued", "deferred", "canceled", "created"])
+def test_where_the_job_stands_by_now_is_no_proof_that_its_run_is_dead(lost, redis_client, status):
+    """As RQ's own retry leaves a run that it gave up: its process may live on."""
+    file_as_abandoned(redis_client, "job")
+    redis_client.delete("rq:executions:job")
+    follow()
+    filed = the_review()
+    redis_client.hset("rq:job:job", "status", status)
+    redis_client.zrem("rq:failed:orders", "job")
+    if status == "queued":
+        redis_client.rpush("rq:queue:orders", "job")
+    else:
+        redis_client.zadd(f"rq:{status}:orders", {"job": ago(-600).timestamp()})
+    follow()
+    review = the_review()
+    assert (review.finding, review.sentence) == (filed.finding, filed.sentence)
+    assert not review.evidence["is_dead"] and review.evidence["dead_after"] == filed.evidence["dead_after"] is not None
+
+
 def test_what_is_proved_dead_is_looked_at_once_a_minute_only(real_rq, redis_client):
     begin(real_rq, redis_client, "dead", lease=-1, began=600)
     begin(real_rq, redis_client, "alive", lease=-1)

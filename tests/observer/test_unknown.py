@@ -13,10 +13,12 @@ from django.utils import timezone
 
 from jobs.broker import connections, running
 from jobs.broker.errors import ScanNotAllowed
+from jobs.domain.verdicts import Verdict
 from jobs.ledger import reviews as ledger
 from jobs.models import FailedJob, JobType, Operation, Review
 from jobs.observer import failures, unknown
 from tests.support.keyspace import snapshot
+from tests.support.reviews import say, take
 from tests.support.runs import RUN, ago, began_at, begin, file_as_abandoned, hold, mislay, rq_time, succeed
 
 pytestmark = [pytest.mark.django_db, pytest.mark.parametrize("rq_version", ["3.0"])]
@@ -123,8 +125,43 @@ def test_the_next_run_of_a_job_is_asked_about_once_the_first_question_is_answere
     assert look() == 0
     review = Review.objects.get()
     Review.objects.filter(pk=review.pk).update(closed_at=timezone.now(), verdict="did_not_happen")
-    redis_client.zadd("rq:wip:orders", {"job:third": ago(1).timestamp()})
     assert look() == 1 and Review.objects.filter(operation=review.operation).count() == 2
+
+
+def test_a_later_run_that_was_filed_while_the_first_question_was_open_is_asked_about_afterwards(
+    real_rq, redis_client, operator
+):
+    begin(real_rq, redis_client, "job", lease=-1)
+    look()
+    redis_client.hset("rq:job:job", mapping={"started_at": rq_time(ago(100)), "enqueued_at": rq_time(ago(101))})
+    file_as_abandoned(redis_client, "job")
+    for _again in range(2):
+        failures.sweep("default", timezone.now())
+    first = Review.objects.get()
+    take(first, operator)
+    say(first, operator, Verdict.DID_NOT_HAPPEN)
+    assert (FailedJob.objects.get().verdict, FailedJob.objects.get().is_open) == ("", True)
+    for _again in range(2):
+        failures.sweep("default", timezone.now())
+    later = Review.objects.get(closed_at=None)
+    assert later.run != first.run and later.operation == first.operation
+
+
+@pytest.mark.parametrize("is_same_run", [True, False])
+def test_what_was_said_before_rq_filed_the_run_is_said_of_its_failure_and_of_no_other(
+    is_same_run, real_rq, redis_client, operator
+):
+    begin(real_rq, redis_client, "job", lease=-1)
+    look()
+    review = Review.objects.get()
+    take(review, operator)
+    say(review, operator, Verdict.ABANDON)
+    if not is_same_run:
+        redis_client.hset("rq:job:job", "started_at", rq_time(ago(1)))
+    file_as_abandoned(redis_client, "job")
+    failures.sweep("default", timezone.now())
+    row = FailedJob.objects.get()
+    assert (row.verdict, row.is_open) == (("abandon", False) if is_same_run else ("", True))
 
 
 # Jobs that no list holds ----------------------------------------------------------------------------------------------

@@ -28,7 +28,7 @@ def question(job_id: str = "job-7", **changes: Any) -> Question:
         "code": "result_unknown",
         "finding": "result_unknown",
         "sentence": "Nobody knows whether it took effect.",
-        "evidence": {"is_dead": True, "dead_after": None},
+        "evidence": {"is_dead": True, "dead_after": None, "started_at": CREATED_AT.isoformat()},
         "last_sign_of_life": CREATED_AT + timedelta(minutes=1),
     }
     return Question(**(usual | changes))
