@@ -16,8 +16,10 @@ from jobs.domain.decisions import Case
 from jobs.domain.evidence import Evidence
 from jobs.domain.findings import TELL_NOTHING, Finding, Judgement, judge
 from jobs.domain.idempotency import Idempotency, Promise
+from jobs.domain.runs import Began
 from jobs.domain.standing import Standing
 from jobs.ledger import operations
+from jobs.ledger.failures import run_of
 from jobs.ledger.reviews import Question
 from jobs.models import NAME_LENGTH, JobType, Review
 
@@ -46,10 +48,16 @@ def case_in_review(review: Review, detail: JobDetail | None, now: datetime) -> C
     if detail is None or detail.job.status is None or detail.job.created_at != created_at:
         return _case_of_gone(review, now)
     case = case_of(detail, now, declared=declared_type(detail.job.call), standing=standing_of(detail))
-    has_later_run = kept_text(detail.run) != review.run
+    has_later_run = not is_in_question(review, detail)
     if has_later_run or case.judgement.finding in TELL_NOTHING:
         case = replace(case, judgement=_as_was_known(review, case.judgement, now))
     return replace(case, has_later_run=has_later_run)
+
+
+def is_in_question(review: Review, detail: JobDetail) -> bool:
+    """Whether the job's last run is the one that the review asks about, though its end may have moved its start."""
+    run = Began(detail.job.enqueued_at, detail.job.started_at)
+    return kept_text(detail.run) == review.run or run.is_of(run_of(review))
 
 
 def _case_of_gone(review: Review, now: datetime) -> Case:

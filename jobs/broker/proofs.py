@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import datetime
 
 from jobs.broker import fields
 from jobs.broker.records import JobDetail, Result, ResultKind
 from jobs.domain.failures import Reach, read_failure
-
-START_UP = timedelta(seconds=30)
-"""RQ dates a run from when the worker took it, and its job from when the process for it began: a moment later."""
+from jobs.domain.runs import START_UP
 
 
 @dataclass(frozen=True, kw_only=True)

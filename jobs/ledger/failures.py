@@ -11,6 +11,7 @@ from django.db import models, transaction
 from django.db.models import CharField, Exists, OuterRef, Q
 from django.db.models.functions import Replace
 
+from jobs.domain.runs import Began
 from jobs.models import AuditEntry, FailedJob, ObservedAttempt, Review
 
 OPEN_PLACES = frozenset({FailedJob.Place.FAILED, FailedJob.Place.GONE})
@@ -24,6 +25,8 @@ _AFTER_ACT = {
 }
 """Where a failed job is after an act that was carried out, by the act's verb."""
 _DELETING = [verb for verb, place in _AFTER_ACT.items() if place == FailedJob.Place.DELETED]
+ATTEMPTS_KEPT = 200
+"""Of each job, the newest ones: one that fails every minute would have half a million in a year."""
 _CLOCKS_APART = timedelta(minutes=1)
 _UNSETTLED = "~"
 """Behind a score that does not yet tell whether the job failed again (Known)."""
@@ -80,10 +83,11 @@ def known_failures(digests: Collection[str]) -> dict[str, Known]:
     }
 
 
-def results_on_record(digests: Collection[str]) -> dict[str, set[str]]:
-    """The result ids of the attempts that are stored of these, by digest; of a new one there is nothing in it."""
+def results_on_record(at_hand: Mapping[str, Collection[str]]) -> dict[str, set[str]]:
+    """Which of these results, by the digest of their job, are stored; of a new job none are. One query."""
     found: dict[str, set[str]] = {}
-    stored = ObservedAttempt.objects.filter(failed_job__digest__in=digests)
+    result_ids = {result_id for each in at_hand.values() for result_id in each}
+    stored = ObservedAttempt.objects.filter(failed_job__digest__in=at_hand, result_id__in=result_ids)
     for digest, result_id in stored.values_list("failed_job__digest", "result_id"):
         found.setdefault(digest, set()).add(result_id)
     return found
@@ -144,7 +148,7 @@ def _carry_over(before: FailedJob | None, row: FailedJob, reviewed: Iterable[Rev
     if before and _is_same_run(before, row):
         row.verdict = before.verdict
     for review in reviewed:
-        if review.operation.job_created_at == row.created_at and _is_run_of(review, row):
+        if review.operation.job_created_at == row.created_at and is_run_of(review, row):
             row.verdict = row.verdict or review.verdict
     row.is_open = row.place in OPEN_PLACES and not row.verdict
     if row.failed_at > now - MAY_FAIL_AGAIN:
@@ -152,22 +156,26 @@ def _carry_over(before: FailedJob | None, row: FailedJob, reviewed: Iterable[Rev
 
 
 def _is_same_run(before: FailedJob, row: FailedJob) -> bool:
-    """By when it was queued and began, as JobDetail.run names runs; where nothing says when, by the result."""
-    times, had = (row.enqueued_at, row.started_at), (before.enqueued_at, before.started_at)
-    return times == had if any(times) or any(had) else row.seen == before.seen
+    """By when it was queued and began; where nothing says when, by the result."""
+    began, had_begun = _began(row), _began(before)
+    return began.is_of(had_begun) if any(began) or any(had_begun) else row.seen == before.seen
 
 
-def _is_run_of(review: Review, row: FailedJob) -> bool:
+def is_run_of(review: Review, row: FailedJob) -> bool:
     """Whether the failure is of the run that the review asks about; of a job whose data is gone, nothing denies it."""
-    times = (row.enqueued_at, row.started_at)
-    if any(times):
-        return times == (_known_time(review, "enqueued_at"), _known_time(review, "started_at"))
+    if any(began := _began(row)):
+        return began.is_of(run_of(review))
     return row.created_at is None or row.seen == review.run
 
 
-def _known_time(review: Review, name: str) -> datetime | None:
-    text = review.evidence.get(name)
-    return datetime.fromisoformat(text) if text else None
+def _began(row: FailedJob) -> Began:
+    return Began(row.enqueued_at, row.started_at)
+
+
+def run_of(review: Review) -> Began:
+    """When the run that the review asks about was queued and began, as far as it is known."""
+    times = (review.evidence.get(name) for name in Began._fields)
+    return Began(*(datetime.fromisoformat(text) if text else None for text in times))
 
 
 def _add_attempts(readings: Sequence[Reading]) -> None:
@@ -179,6 +187,15 @@ def _add_attempts(readings: Sequence[Reading]) -> None:
             attempt.failed_job_id = ids[row.digest]
             attempts.append(_fitted(attempt))
     ObservedAttempt.objects.bulk_create(attempts, ignore_conflicts=True)
+    _forget_oldest_attempts(ids.values())
+
+
+def _forget_oldest_attempts(failed_jobs: Collection[int]) -> None:
+    counted = ObservedAttempt.objects.filter(failed_job__in=failed_jobs).order_by().values_list("failed_job")
+    for failed_job, _count in counted.annotate(count=models.Count("pk")).filter(count__gt=ATTEMPTS_KEPT):
+        attempts = ObservedAttempt.objects.filter(failed_job=failed_job)
+        newest_first = attempts.order_by(models.F("recorded_at").desc(nulls_last=True), "-pk")
+        attempts.filter(pk__in=list(newest_first.values_list("pk", flat=True)[ATTEMPTS_KEPT:])).delete()
 
 
 _BYTES = {"job_type": 512, "error_class": 200}
@@ -194,21 +211,21 @@ def _fitted(row: _Row) -> _Row:
 
 
 def count_standing(connection: str) -> dict[str, int]:
-    """How many jobs stood in each queue's failed registry when they were last looked at; one query."""
+    """How many jobs stood in each queue's failed registry when they were last looked at; counted in the index."""
     rows = FailedJob.objects.filter(connection=connection, place=FailedJob.Place.FAILED)
     return dict(rows.order_by().values_list("queue").annotate(models.Count("pk")))
 
 
-def standing_rows(connection: str, queues: Collection[str], *, after: int, limit: int) -> list[FailedJob]:
-    """The rows of these jobs, by id, from `after` on."""
-    rows = FailedJob.objects.filter(connection=connection, place=FailedJob.Place.FAILED, queue__in=queues)
+def standing_rows(connection: str, queue: str, *, after: int, limit: int) -> list[FailedJob]:
+    """The rows of one queue's, by id, from `after` on."""
+    rows = FailedJob.objects.filter(connection=connection, place=FailedJob.Place.FAILED, queue=queue)
     return list(rows.filter(pk__gt=after).order_by("pk").only(*_WHERE_IT_STOOD)[:limit])
 
 
 def odd_rows(connection: str, queue: str) -> list[FailedJob]:
     """Those of them, of one queue, that no address can name."""
     rows = FailedJob.objects.filter(connection=connection, place=FailedJob.Place.FAILED, queue=queue, can_open=False)
-    return list(rows.only(*_WHERE_IT_STOOD))
+    return list(rows.order_by().only(*_WHERE_IT_STOOD))
 
 
 def note_departures(rows: Sequence[FailedJob], place: str, now: datetime) -> int:
@@ -267,7 +284,7 @@ def note_verdict(review: Review, verdict: str, *, seen: str = "") -> None:
     rows = FailedJob.objects.filter(digest=digest_of(operation.connection, operation.queue, operation.job_id))
     is_the_job = Q(created_at=operation.job_created_at) | Q(created_at=None)
     for row in rows.filter(is_the_job).select_for_update():
-        if row.seen == seen if seen else _is_run_of(review, row):
+        if row.seen == seen if seen else is_run_of(review, row):
             rows.update(verdict=verdict, is_open=False)
         else:
             rows.update(score="")

@@ -304,6 +304,14 @@ def test_that_an_earlier_run_did_nothing_runs_no_job_again_whatever_became_of_th
         assert (asked.run, asked.closed_at) == (read("failed").run, None), "the later run is a question of its own"
 
 
+def test_a_run_whose_start_rq_dates_anew_when_it_ends_is_the_same_run(operator, store):
+    review = taken(operator, "failed")
+    began = read("failed").job.started_at + timedelta(seconds=1)
+    store.hset("rq:job:failed", "started_at", began.strftime("%Y-%m-%dT%H:%M:%S.%fZ"))
+    assert say(operator, review, DID_NOT).is_done
+    assert (Resolution.objects.get().decision_code, queued(store)) == ("said_not_happened", ["failed"])
+
+
 def test_while_the_run_in_question_may_act_a_later_one_that_ended_proves_nothing_of_it(operator, store, monkeypatch):
     review = taken(operator, "alive")
     begin_again(store, "alive")

@@ -243,6 +243,25 @@ def test_what_was_said_of_a_run_is_not_said_of_the_failure_of_a_later_one_which_
     assert (fresh(row).verdict, row.is_open, row.score) == ("", True, "")
 
 
+@pytest.mark.parametrize(
+    ("times", "is_this_run"),
+    [
+        ({"started_at": CREATED_AT + timedelta(seconds=2)}, True),
+        ({"started_at": CREATED_AT + timedelta(seconds=31)}, False),
+        ({"enqueued_at": CREATED_AT}, False),
+        ({"started_at": None, "created_at": None}, True),
+        ({"started_at": None}, False),
+    ],
+    ids=["begun a moment later", "begun later", "queued anew", "its data is gone", "not begun"],
+)
+def test_a_failure_is_of_the_run_that_was_spoken_of_though_rq_moves_its_start_when_it_ends(
+    times, is_this_run, operator, now
+):
+    row, review = failed_row(now, **times), opened(now, holder=operator)
+    settle(review, operator, ABANDON, now)
+    assert fresh(row).is_open is not is_this_run
+
+
 @together
 def test_an_act_that_is_settled_late_says_nothing_of_the_failure_that_followed_it(operator, now):
     """The answer was lost, the job ran again and failed; then the mark tells that it had been carried out."""

@@ -8,6 +8,7 @@ from functools import partial
 from threading import Barrier, Thread
 
 import pytest
+from django.db import OperationalError
 from django.db import connection as database
 from django.utils import timezone
 
@@ -16,8 +17,9 @@ from jobs.broker.errors import ScanNotAllowed
 from jobs.domain.verdicts import Verdict
 from jobs.ledger import reviews as ledger
 from jobs.models import FailedJob, JobType, Operation, Review
-from jobs.observer import failures, unknown
+from jobs.observer import unknown
 from tests.support.keyspace import snapshot
+from tests.support.observer import sweep_through
 from tests.support.reviews import say, take
 from tests.support.runs import RUN, ago, began_at, begin, file_as_abandoned, hold, mislay, rq_time, succeed
 
@@ -136,13 +138,13 @@ def test_a_later_run_that_was_filed_while_the_first_question_was_open_is_asked_a
     redis_client.hset("rq:job:job", mapping={"started_at": rq_time(ago(100)), "enqueued_at": rq_time(ago(101))})
     file_as_abandoned(redis_client, "job")
     for _again in range(2):
-        failures.sweep("default", timezone.now())
+        sweep_through("default", timezone.now())
     first = Review.objects.get()
     take(first, operator)
     say(first, operator, Verdict.DID_NOT_HAPPEN)
     assert (FailedJob.objects.get().verdict, FailedJob.objects.get().is_open) == ("", True)
     for _again in range(2):
-        failures.sweep("default", timezone.now())
+        sweep_through("default", timezone.now())
     later = Review.objects.get(closed_at=None)
     assert later.run != first.run and later.operation == first.operation
 
@@ -159,7 +161,7 @@ def test_what_was_said_before_rq_filed_the_run_is_said_of_its_failure_and_of_no_
     if not is_same_run:
         redis_client.hset("rq:job:job", "started_at", rq_time(ago(1)))
     file_as_abandoned(redis_client, "job")
-    failures.sweep("default", timezone.now())
+    sweep_through("default", timezone.now())
     row = FailedJob.objects.get()
     assert (row.verdict, row.is_open) == (("abandon", False) if is_same_run else ("", True))
 
@@ -313,7 +315,7 @@ def test_a_cancelled_run_that_ends_on_record_is_put_to_nobody(cancelled, redis_c
 def test_a_run_that_rq_gave_up_is_asked_about_when_it_is_indexed(real_rq, redis_client):
     begin(real_rq, redis_client, "job", lease=-1)
     file_as_abandoned(redis_client, "job")
-    failures.sweep("default", timezone.now())
+    sweep_through("default", timezone.now())
     assert questions() == {"job": ("result_unknown", "result_unknown")}
     assert FailedJob.objects.get().is_open
 
@@ -322,7 +324,7 @@ def test_a_run_that_was_noticed_before_rq_gave_it_up_is_not_asked_about_twice(re
     begin(real_rq, redis_client, "job", lease=-1)
     look()
     file_as_abandoned(redis_client, "job")
-    failures.sweep("default", timezone.now())
+    sweep_through("default", timezone.now())
     assert questions() == {"job": ASKED_OF_A_LOST_RUN}
 
 
@@ -330,7 +332,7 @@ def test_what_is_filed_as_failed_and_done_at_once_is_put_to_nobody(real_rq, redi
     begin(real_rq, redis_client, "job", lease=-1)
     file_as_abandoned(redis_client, "job")
     succeed(redis_client, "job", began=began_at(redis_client, "job"))
-    failures.sweep("default", timezone.now())
+    sweep_through("default", timezone.now())
     assert FailedJob.objects.get().finding == "done_but_marked_failed"
     assert (look(), look(), questions()) == (0, 0, {})
 
@@ -338,14 +340,14 @@ def test_what_is_filed_as_failed_and_done_at_once_is_put_to_nobody(real_rq, redi
 def test_a_lost_job_that_an_old_entry_lists_as_failed_has_its_second_look_too(real_rq, redis_client):
     mislay(real_rq, redis_client, "job")
     redis_client.zadd("rq:failed:orders", {"job": ago(-86_400).timestamp()})
-    failures.sweep("default", timezone.now())
+    sweep_through("default", timezone.now())
     assert (questions(), look(), look()) == ({}, 0, 1)
 
 
 # Crashes, rivals and damage -------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("step", ["_create", "_set_status"])
+@pytest.mark.parametrize("step", ["_create", "set_status"])
 def test_a_look_that_breaks_off_leaves_nothing_half_done_and_the_next_one_does_it(
     real_rq, redis_client, monkeypatch, step
 ):
@@ -356,10 +358,10 @@ def test_a_look_that_breaks_off_leaves_nothing_half_done_and_the_next_one_does_i
     def break_off_at_the_second(*args):
         calls.append(args)
         if len(calls) == 2:
-            raise RuntimeError(step)
+            raise OperationalError(step)
         return whole(*args)
 
-    with monkeypatch.context() as broken, pytest.raises(RuntimeError):
+    with monkeypatch.context() as broken, pytest.raises(OperationalError):
         broken.setattr(ledger, step, break_off_at_the_second)
         look()
     assert not Review.objects.exists() and not Operation.objects.exists()
