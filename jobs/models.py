@@ -205,7 +205,7 @@ class FailedJob(models.Model):
             ),
             models.Index(fields=["connection", "place", "queue", "id"], name="failed_by_place"),
             models.Index(
-                fields=["connection", "queue"], name="failed_odd", condition=models.Q(place="failed", can_open=False)
+                fields=["connection", "place", "queue"], name="failed_odd", condition=models.Q(can_open=False)
             ),
             models.Index(fields=["left_at"], name="failed_by_leaving"),
         ]

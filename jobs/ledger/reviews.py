@@ -7,6 +7,7 @@ evidence is a fact and no decision: it is put on record whatever was said before
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from typing import Any
@@ -14,7 +15,7 @@ from typing import Any
 from django.conf import settings
 from django.contrib.auth.models import User
 from django.db import IntegrityError, transaction
-from django.db.models import Exists, F, OuterRef, Q, QuerySet
+from django.db.models import Case, DateTimeField, Exists, F, OuterRef, Q, QuerySet, Value, When
 
 from jobs.domain.verdicts import LATER_RUN, Verdict
 from jobs.ledger.audit import open_entry_within, record_change
@@ -111,6 +112,17 @@ def refresh_review(review: Review, question: Question) -> bool:
     if question.finding != review.finding:
         changes["version"] = F("version") + 1
     return bool(Review.objects.filter(pk=review.pk, closed_at=None).update(**changes))
+
+
+def note_looks(reviews: Collection[int], *, at: datetime, dead_until: datetime) -> None:
+    """The store was asked about these (by pk). Those whose old run is dead are not due again before `dead_until`."""
+    with transaction.atomic():
+        # In one order for all, so that two writers never wait for each other.
+        locked = Review.objects.filter(pk__in=reviews).order_by("pk").select_for_update()
+        rows = Review.objects.filter(pk__in=list(locked.values_list("pk", flat=True)))
+        is_dead = When(evidence__is_dead=True, then=Value(dead_until))
+        rows.update(look_due_at=Case(is_dead, default=Value(at), output_field=DateTimeField()))
+        rows.filter(closed_at=None).update(looked_at=at)
 
 
 def claim_review(review: Review, *, actor: User, now: datetime) -> bool:

@@ -94,8 +94,8 @@ class Migration(migrations.Migration):
                     ),
                     models.Index(fields=["connection", "place", "queue", "id"], name="failed_by_place"),
                     models.Index(
-                        condition=models.Q(("can_open", False), ("place", "failed")),
-                        fields=["connection", "queue"],
+                        condition=models.Q(("can_open", False)),
+                        fields=["connection", "place", "queue"],
                         name="failed_odd",
                     ),
                     models.Index(fields=["left_at"], name="failed_by_leaving"),

@@ -13,26 +13,19 @@ BATCH = 500
 _Place = FailedJob.Place
 
 
-def walk(connection: str, now: datetime) -> int:
-    """Look after every job that was failed when it was last seen; returns how many are not any more.
-
-    Raises BrokerUnavailable.
-    """
-    return sum(walk_in_batches(connection, now))
-
-
-def walk_in_batches(connection: str, now: datetime) -> Iterator[int]:
-    """The same, some at a time: between two of them the caller may do something else, or stop for good.
+def walk(connection: str, now: datetime) -> Iterator[int]:
+    """Look after every job that was failed when it was last seen, some at a time; yields how many are not any more.
 
     Whatever is listed is in the index, so a queue of which no more is in the index than is listed has lost nobody.
+    Raises BrokerUnavailable.
     """
     standing = count_standing(connection)
     listed = count_failed(connection, list(standing))
-    queues = [queue for queue, count in standing.items() if count > listed[queue]]
-    last = 0
-    while queues and (rows := standing_rows(connection, queues, after=last, limit=BATCH)):
-        yield _note_those_that_left(connection, [row for row in rows if _is_named(row)], now)
-        last = rows[-1].pk
+    for queue in (queue for queue, count in standing.items() if count > listed[queue]):
+        last = 0
+        while rows := standing_rows(connection, queue, after=last, limit=BATCH):
+            yield _note_those_that_left(connection, [row for row in rows if _is_named(row)], now)
+            last = rows[-1].pk
 
 
 def odd_ones_left(connection: str, queue: str, listed: Collection[str], *, began: datetime, now: datetime) -> int:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
@@ -22,13 +23,13 @@ from jobs.ledger.failures import (
     digest_of,
     known_failures,
     note_failures,
-    results_on_record,
     settle_scores,
 )
 from jobs.models import NAME_LENGTH, FailedJob
 from jobs.observer.departures import odd_ones_left
 from jobs.observer.queues import watched_queues
-from jobs.observer.readings import Read, read_failures
+from jobs.observer.readings import Read, read_failures, unread
+from jobs.observer.trouble import apart, told
 from jobs.observer.unknown import open_for_failed
 
 RQ_FAILURE_TTL = 365 * 86_400
@@ -44,6 +45,7 @@ So much later the second is over, and with it what may happen in it; that is ask
 BATCH = 50
 """Jobs that are read at once, and written in one transaction."""
 _RESULT_ID = re.compile(r"\d+-\d+")
+log = logging.getLogger("opsboard.observer")
 
 
 @dataclass
@@ -88,16 +90,11 @@ class Progress:
     total: int = 0
 
 
-def newest(connection: str, now: datetime, memory: Memory | None = None) -> int:
-    """Index what failed since the last pass, by the times-to-live that are usual there; returns how many were read.
+def newest(connection: str, now: datetime, memory: Memory) -> Iterator[int]:
+    """Index what failed since the last pass, by the times-to-live that are usual there; yields how many were read.
 
-    Raises BrokerUnavailable.
+    Between two batches the caller may do something else, or stop for good. Raises BrokerUnavailable.
     """
-    return sum(newest_in_batches(connection, now, Memory() if memory is None else memory))
-
-
-def newest_in_batches(connection: str, now: datetime, memory: Memory) -> Iterator[int]:
-    """The same, some at a time: between two of them the caller may do something else, or stop for good."""
     met = set()
     yield _look_again(connection, now, memory)
     for listed in recent_failures(connection, memory.windows(watched_queues(connection), now)):
@@ -107,15 +104,11 @@ def newest_in_batches(connection: str, now: datetime, memory: Memory) -> Iterato
     memory.met, memory.since = met, now
 
 
-def sweep(connection: str, now: datetime) -> int:
-    """Index each failed entry that is not indexed as it is; returns how many were read. Raises BrokerUnavailable."""
-    return sum(sweep_in_batches(connection, lambda: now, Memory(), Progress()))
+def sweep(connection: str, clock: Callable[[], datetime], memory: Memory, progress: Progress) -> Iterator[int]:
+    """Index each failed entry that is not indexed as it is, some at a time; yields how many were read.
 
-
-def sweep_in_batches(
-    connection: str, clock: Callable[[], datetime], memory: Memory, progress: Progress
-) -> Iterator[int]:
-    """The same, some at a time; what fails meanwhile may be left to the next sweep. Raises BrokerUnavailable."""
+    What fails meanwhile may be left to the next sweep. Raises BrokerUnavailable.
+    """
     queues = watched_queues(connection)
     progress.total = sum(count_failed(connection, queues).values())
     for queue in queues:
@@ -168,16 +161,45 @@ def _look_again(connection: str, now: datetime, memory: Memory) -> int:
 
 
 def _index(connection: str, listed: Sequence[Listed], now: datetime, memory: Memory) -> int:
-    digests = [digest_of(connection, entry.queue, entry.member) for entry in listed]
-    found = read_failures(connection, listed, results_on_record(digests), now)
-    # Before they count as indexed: from then on they are not read again.
-    open_for_failed([read.detail for read in found if read.detail and _is_in_doubt(read)], now)
-    note_failures((read.reading for read in found), now)
+    found = apart(
+        lambda some: _read_and_noted(connection, some, now),
+        listed,
+        lambda entry, error: _noted_unread(connection, entry, error, now),
+    )
     for read in found:
         memory.learn_ttl(read.listed.queue, read.detail.job.failure_ttl_seconds if read.detail else None)
         if read.reading.row.failed_at > now - MAY_FAIL_AGAIN:
             memory.fresh[read.listed] = (read.reading.row.seen, now + LOOKED_AT_AGAIN)
     return len(found)
+
+
+def _read_and_noted(connection: str, listed: Sequence[Listed], now: datetime) -> list[Read]:
+    found = read_failures(connection, listed, now)
+    # Before they count as indexed: from then on they are not read again, but for those with which it failed.
+    for read in _not_asked_about(connection, found, now):
+        read.reading.row.score = ""
+    note_failures((read.reading for read in found), now)
+    return found
+
+
+def _noted_unread(connection: str, listed: Listed, error: Exception, now: datetime) -> Read:
+    read = unread(connection, listed, error, now)
+    note_failures([read.reading], now)
+    return read
+
+
+def _not_asked_about(connection: str, found: Sequence[Read], now: datetime) -> list[Read]:
+    """Open the reviews that these want; returns those with which that failed."""
+
+    def ask(some: Sequence[Read]) -> list[Read]:
+        open_for_failed([read.detail for read in some if read.detail], now)
+        return []
+
+    def failed(read: Read, error: Exception) -> Read:
+        log.error("an unexpected error keeps a failed job of %s from being asked about: %s", connection, told(error))
+        return read
+
+    return apart(ask, [read for read in found if read.detail and _is_in_doubt(read)], failed)
 
 
 def _is_in_doubt(read: Read) -> bool:

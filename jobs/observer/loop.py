@@ -91,6 +91,8 @@ class Observer:
         stored: dict[str, Any] = state.report if state else {}
         before = {name: WatchReport.from_json(stored.get(name, {})) for name in connections.names()}
         self._watches = [Watch(name, self._clock, report) for name, report in before.items()]
+        # What this one did when it led before is not what was done last.
+        self._passed_at = None
 
     def _go_through(self, steps: Iterable[None]) -> None:
         """All the steps, unless the end is asked for, or another observer has taken over."""

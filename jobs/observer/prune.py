@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from datetime import datetime, timedelta
 
 from jobs.ledger.failures import forget_departed
@@ -13,11 +12,7 @@ BATCH = 500
 
 def prune(now: datetime) -> int:
     """Delete what left its failed registry longer ago than the retention; returns how many rows."""
-    return sum(prune_in_batches(now))
-
-
-def prune_in_batches(now: datetime) -> Iterator[int]:
-    """The same, some at a time: between two of them the caller may do something else, or stop for good."""
-    before = now - timedelta(days=retention_days())
+    before, deleted = now - timedelta(days=retention_days()), 0
     while forgotten := forget_departed(before, limit=BATCH):
-        yield forgotten
+        deleted += forgotten
+    return deleted

@@ -8,19 +8,16 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from datetime import datetime
 from typing import Any, NamedTuple
 
-from django.db import DatabaseError, InterfaceError
-
 from jobs.broker.details import read_jobs
-from jobs.broker.errors import BrokerUnavailable
 from jobs.broker.evidence import evidence_of
 from jobs.broker.records import JobDetail, JobHash, ListedJob, Result
 from jobs.broker.watching import Listed, scores_of
 from jobs.domain.calls import Unreadable
 from jobs.domain.findings import Finding, judge
 from jobs.judging import declared_types, function_path
-from jobs.ledger.failures import Reading, digest_of
+from jobs.ledger.failures import Reading, digest_of, results_on_record
 from jobs.models import NAME_LENGTH, FailedJob, JobType, ObservedAttempt
-from jobs.observer.trouble import told
+from jobs.observer.trouble import apart, told
 from jobs.selectors.rows import JobRow, job_rows
 from jobs.selectors.texts import Masks, error_text, masks_of, one_line, recorded_ids_of
 
@@ -45,6 +42,12 @@ class _Entry(NamedTuple):
     listed: Listed
     detail: JobDetail | None
 
+    def digest(self, connection: str) -> str:
+        return digest_of(connection, self.listed.queue, self.listed.member)
+
+    def result_ids(self) -> list[str]:
+        return [result.id for result in self.detail.results] if self.detail else []
+
     def as_row(self) -> ListedJob:
         newest = self.detail.newest_result if self.detail else None
         return ListedJob(job=self._job(), queue=self.listed.queue, score=0.0, rank=0, newest_result=newest)
@@ -60,26 +63,23 @@ class _Entry(NamedTuple):
         return JobHash(job_id=self.listed.job_id, exists=True, origin="", call=call)
 
 
-def read_failures(
-    connection: str, listed: Sequence[Listed], on_record: Mapping[str, Collection[str]], now: datetime
-) -> list[Read]:
+def read_failures(connection: str, listed: Sequence[Listed], now: datetime) -> list[Read]:
     """What these entries are; one that is listed no more and whose job has left nothing is left out.
 
-    `on_record`: by digest, the ids of results that need not be kept again. A job that nobody foresaw, so that reading
-    it fails, has a row that says so, and holds up no other. Raises BrokerUnavailable.
+    A job that nobody foresaw, so that reading it fails, has a row that says so, and holds up no other. Raises
+    BrokerUnavailable.
     """
-    try:
-        return _read_failures(connection, listed, on_record, now)
-    except (BrokerUnavailable, DatabaseError, InterfaceError):
-        raise
-    except Exception as error:
-        if len(listed) > 1:
-            return [read for entry in listed for read in read_failures(connection, [entry], on_record, now)]
-        log.error("an unexpected error keeps a failed job of %s from being read: %s", connection, told(error))
-        return [_unread(connection, listed[0], told(error), now)]
+    return apart(
+        lambda some: _read_failures(connection, some, now),
+        listed,
+        lambda entry, error: unread(connection, entry, error, now),
+    )
 
 
-def _unread(connection: str, listed: Listed, why: str, now: datetime) -> Read:
+def unread(connection: str, listed: Listed, error: Exception, now: datetime) -> Read:
+    """What is said instead of an entry that nobody foresaw."""
+    why = told(error)
+    log.error("an unexpected error keeps a failed job of %s from being read: %s", connection, why)
     job_id = listed.member.decode("utf-8", "backslashreplace")
     row = FailedJob(
         digest=digest_of(connection, listed.queue, listed.member),
@@ -96,10 +96,9 @@ def _unread(connection: str, listed: Listed, why: str, now: datetime) -> Read:
     return Read(listed, Reading(row, ()), None)
 
 
-def _read_failures(
-    connection: str, listed: Sequence[Listed], on_record: Mapping[str, Collection[str]], now: datetime
-) -> list[Read]:
+def _read_failures(connection: str, listed: Sequence[Listed], now: datetime) -> list[Read]:
     entries = _read(connection, listed, now)
+    on_record = results_on_record({entry.digest(connection): entry.result_ids() for entry in entries})
     types = declared_types(entry.detail.job.call for entry in entries if entry.detail)
     shown = job_rows(connection, "failed", [entry.as_row() for entry in entries], now)
     return [
@@ -130,7 +129,7 @@ def _reading(
     on_record: Mapping[str, Collection[str]],
     now: datetime,
 ) -> Reading:
-    digest, detail = digest_of(connection, entry.listed.queue, entry.listed.member), entry.detail
+    digest, detail = entry.digest(connection), entry.detail
     declared = types.get(function_path(detail.job.call) or "") if detail else None
     masks = masks_of(detail.job.call, declared) if detail else None
     attempts = list(_attempts(detail, row, masks, on_record.get(digest, ()))) if detail and masks else []

@@ -6,12 +6,10 @@ import logging
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from datetime import datetime, timedelta
-from typing import Any
+from typing import Any, TypeAlias
 
 from django.db import transaction
-from django.db.models import Exists, F, OuterRef, Q, QuerySet, TextField
-from django.db.models.fields.json import KeyTextTransform
-from django.db.models.functions import Cast
+from django.db.models import Exists, OuterRef, QuerySet
 
 from jobs.broker import connections
 from jobs.broker.details import read_jobs
@@ -23,10 +21,11 @@ from jobs.domain.decisions import Case
 from jobs.domain.findings import TELL_NOTHING
 from jobs.domain.standing import Standing
 from jobs.domain.verdicts import Verdict, liveness_sentence
-from jobs.judging import case_of, is_in_question, kept_text, question_of
+from jobs.judging import case_of, kept_text, question_of
 from jobs.ledger import reviews
 from jobs.ledger.reviews import Question, Statement
 from jobs.models import Resolution, Review
+from jobs.observer.trouble import apart, told
 
 AT_ONCE = 500
 """Reviews of one connection that one call looks at."""
@@ -36,6 +35,9 @@ QUIET = timedelta(seconds=60)
 DOUBTED_FOR = timedelta(days=1)
 """How long after a person's verdict a late success is looked for."""
 RAN_AGAIN = "It was queued or begun again since: what Redis shows by now is of that later run."
+
+_Look: TypeAlias = Callable[[Review, JobDetail | None, datetime, datetime], bool]
+"""What is done about a review, given the job, the store's time and ours; returns whether it was closed or answered."""
 
 log = logging.getLogger("opsboard.observer")
 
@@ -56,34 +58,40 @@ def follow_closed(now: datetime) -> int:
     return sum(_each(connection, now, _closed_reviews, _settle) for connection in connections.names())
 
 
-def _each(
-    connection: str,
-    now: datetime,
-    wanted: Callable[[str, datetime], QuerySet[Review]],
-    do: Callable[[Review, JobDetail | None, datetime, datetime], bool],
-) -> int:
-    """How many of these reviews `do` closed or answered."""
+def _each(connection: str, now: datetime, wanted: Callable[[str, datetime], QuerySet[Review]], look: _Look) -> int:
+    """How many of these reviews `look` closed or answered."""
     try:
         at = store_time(connection)
         found = list(wanted(connection, at))
         return sum(
-            _batch(connection, found[start : start + BATCH], at, now, do) for start in range(0, len(found), BATCH)
+            _batch(connection, found[start : start + BATCH], at, now, look) for start in range(0, len(found), BATCH)
         )
     except BrokerUnavailable as silence:
         log.info("reviews are not followed for now: %s", silence)
         return 0
 
 
-def _batch(
-    connection: str,
-    found: Sequence[Review],
-    at: datetime,
-    now: datetime,
-    do: Callable[[Review, JobDetail | None, datetime, datetime], bool],
-) -> int:
+def _batch(connection: str, found: Sequence[Review], at: datetime, now: datetime, look: _Look) -> int:
+    answered = apart(lambda some: _look_at(connection, some, at, now, look), found, _not_looked_at)
+    # Those with which it failed, too: they must not come first for ever.
+    reviews.note_looks([one.pk for one in found], at=at, dead_until=at + QUIET)
+    return sum(answered)
+
+
+def _look_at(connection: str, found: Sequence[Review], at: datetime, now: datetime, look: _Look) -> list[bool]:
     details = read_jobs(connection, [(one.operation.queue, one.operation.job_id) for one in found], now=at)
+    return [_look_by_itself(one, detail, at, now, look) for one, detail in zip(found, details, strict=True)]
+
+
+def _look_by_itself(review: Review, detail: JobDetail | None, at: datetime, now: datetime, look: _Look) -> bool:
+    # One transaction each: whoever locks several of them, or of the failures that they close, never waits in a circle.
     with transaction.atomic():
-        return sum(do(one, _of_this_job(one, detail), at, now) for one, detail in zip(found, details, strict=True))
+        return look(review, _of_this_job(review, detail), at, now)
+
+
+def _not_looked_at(review: Review, error: Exception) -> bool:
+    log.error("an unexpected error keeps review %d from being followed: %s", review.pk, told(error))
+    return False
 
 
 def _of_this_job(review: Review, detail: JobDetail | None) -> JobDetail | None:
@@ -94,17 +102,15 @@ def _of_this_job(review: Review, detail: JobDetail | None) -> JobDetail | None:
 
 
 def _open_reviews(connection: str, at: datetime) -> QuerySet[Review]:
-    looked_at = Cast(KeyTextTransform("looked_at", "evidence"), TextField())
-    may_tell_more = Q(evidence__is_dead=False) | Q(looked_at=None) | Q(looked_at__lt=(at - QUIET).isoformat())
-    due = reviews.open_reviews().filter(operation__connection=connection).annotate(looked_at=looked_at)
-    return due.filter(may_tell_more).order_by(F("looked_at").asc(nulls_first=True), "id")[:AT_ONCE]
+    due = reviews.open_reviews().filter(operation__connection=connection, look_due_at__lte=at)
+    return due.order_by("look_due_at", "id")[:AT_ONCE]
 
 
 def _closed_reviews(connection: str, at: datetime) -> QuerySet[Review]:
     late = Resolution.objects.filter(review=OuterRef("pk"), source=Resolution.Source.LATE_EVIDENCE)
     said = Review.objects.filter(verdict__in=[Verdict.DID_NOT_HAPPEN, Verdict.ABANDON], closed_at__gte=at - DOUBTED_FOR)
     denied = said.filter(~Exists(late), operation__connection=connection).select_related("operation")
-    return denied.order_by("-closed_at")[:AT_ONCE]
+    return denied.order_by("look_due_at", "id")[:AT_ONCE]
 
 
 # One review -----------------------------------------------------------------------------------------------------------
@@ -113,8 +119,22 @@ def _closed_reviews(connection: str, at: datetime) -> QuerySet[Review]:
 def _follow(review: Review, detail: JobDetail | None, at: datetime, now: datetime) -> bool:
     if _settle(review, detail, at, now):
         return True
-    reviews.refresh_review(review, _what_is_known(review, detail, at))
+    known = _what_is_known(review, detail, at)
+    if _tells_more(review, known):
+        reviews.refresh_review(review, known)
     return False
+
+
+def _tells_more(review: Review, known: Question) -> bool:
+    """Whether anything is known now that is not in the review: mostly there is not, and nothing need be written."""
+    looked_at = {"looked_at": review.evidence.get("looked_at")}
+    last_sign = known.last_sign_of_life or review.last_sign_of_life
+    return (known.finding, known.sentence, last_sign, known.evidence | looked_at) != (
+        review.finding,
+        review.sentence,
+        review.last_sign_of_life,
+        review.evidence | looked_at,
+    )
 
 
 def _settle(review: Review, detail: JobDetail | None, at: datetime, now: datetime) -> bool:
@@ -149,7 +169,7 @@ def _what_is_known(review: Review, detail: JobDetail | None, at: datetime) -> Qu
     if detail is None:
         return _as_before(review, at)
     case = _case(detail, at)
-    if not is_in_question(review, detail):
+    if kept_text(detail.run) != review.run:
         return replace(
             _as_before(review, at), sentence=f"{review.sentence.removesuffix(RAN_AGAIN).strip()} {RAN_AGAIN}"
         )
@@ -159,7 +179,8 @@ def _what_is_known(review: Review, detail: JobDetail | None, at: datetime) -> Qu
 
 
 def _as_before(review: Review, at: datetime) -> Question:
-    operation = review.operation
+    operation, known = review.operation, review.evidence
+    has_ended = known.get("dead_after") is not None and at > datetime.fromisoformat(known["dead_after"])
     return Question(
         connection=operation.connection,
         queue=operation.queue,
@@ -170,7 +191,7 @@ def _as_before(review: Review, at: datetime) -> Question:
         code=review.code,
         finding=review.finding,
         sentence=review.sentence,
-        evidence={**review.evidence, "looked_at": at.isoformat()},
+        evidence=known | ({"is_dead": True} if has_ended else {}),
         last_sign_of_life=review.last_sign_of_life,
     )
 

@@ -31,6 +31,7 @@ from jobs.judging import case_of, declared_types, function_path, kept_text, ques
 from jobs.ledger import reviews
 from jobs.models import NAME_LENGTH
 from jobs.observer.queues import watched_queues
+from jobs.observer.trouble import apart, told
 
 BATCH = 50
 """Jobs that are read whole at once."""
@@ -159,8 +160,8 @@ def _look_at_runs(connection: str, runs: Iterable[StartedRun], at: datetime, now
     suspects = [Suspect(run.queue, run.job_id, run.entry) for run in given_up if _can_be_kept(run.job_id)]
     opened = 0
     for batch in _read(connection, _undecided(suspects, memory), at):
-        opened += _open_all([seen for _suspect, seen in batch if seen], now)
-        memory.decide(suspect for suspect, seen in batch if seen is None or _is_over(seen))
+        opened += _open_apart([(suspect, seen) for suspect, seen in batch if seen], now, memory)
+        memory.decide(suspect for suspect, seen in batch if seen is None)
     return opened
 
 
@@ -189,8 +190,7 @@ def _look_again(connection: str, at: datetime, now: datetime, memory: Memory) ->
         same = [(suspect, seen) for suspect, seen in batch if seen and seen.token == suspect.token]
         memory.once_seen += [suspect for suspect, seen in same if _is_cancelled_run(seen)]
         lost = [(suspect, seen) for suspect, seen in same if not (_is_cancelled_run(seen) or _is_due_later(seen))]
-        opened += _open_all([seen for _suspect, seen in lost], now)
-        memory.decide(suspect for suspect, seen in lost if _is_over(seen))
+        opened += _open_apart(lost, now, memory)
     return opened
 
 
@@ -254,6 +254,21 @@ def _undecided(suspects: Iterable[Suspect], memory: Memory) -> list[Suspect]:
     return list(dict.fromkeys(one for one in suspects if one not in memory.decided))[:SUSPECTS]
 
 
+def _open_apart(found: Sequence[tuple[Suspect, Seen]], now: datetime, memory: Memory) -> int:
+    """Open what they want; one with which that fails holds up no other, and is looked into again."""
+
+    def open_some(some: Sequence[tuple[Suspect, Seen]]) -> list[int]:
+        opened = _open_all([seen for _suspect, seen in some], now)
+        memory.decide(suspect for suspect, seen in some if _is_over(seen))
+        return [opened]
+
+    def failed(_one: tuple[Suspect, Seen], error: Exception) -> int:
+        log.error("an unexpected error keeps a run from being asked about: %s", told(error))
+        return 0
+
+    return sum(apart(open_some, found, failed))
+
+
 def _open_all(found: Sequence[Seen], now: datetime) -> int:
     """Open what they want, all or nothing; in one order for all, so that two observers never wait for each other."""
     ordered = sorted(found, key=lambda one: (one.detail.queue, one.detail.job.job_id))
@@ -264,15 +279,22 @@ def _open_all(found: Sequence[Seen], now: datetime) -> int:
 def _read(connection: str, suspects: Sequence[Suspect], at: datetime) -> Iterator[list[tuple[Suspect, Seen | None]]]:
     """The suspects in batches, each read whole and judged as its page judges it, at the store's time.
 
-    None for one that its queue does not have.
+    None for one that its queue does not have, or with which that fails.
     """
     for start in range(0, len(suspects), BATCH):
         batch = suspects[start : start + BATCH]
-        details = read_jobs(connection, [(one.queue, one.job_id) for one in batch], now=at)
-        judged = _judged([_with_place(connection, one) for one in details if one is not None], at)
-        yield [
-            (suspect, None if detail is None else next(judged)) for suspect, detail in zip(batch, details, strict=True)
-        ]
+        yield apart(lambda some: _read_together(connection, some, at), batch, _unread)
+
+
+def _read_together(connection: str, batch: Sequence[Suspect], at: datetime) -> list[tuple[Suspect, Seen | None]]:
+    details = read_jobs(connection, [(one.queue, one.job_id) for one in batch], now=at)
+    judged = _judged([_with_place(connection, one) for one in details if one is not None], at)
+    return [(suspect, None if detail is None else next(judged)) for suspect, detail in zip(batch, details, strict=True)]
+
+
+def _unread(suspect: Suspect, error: Exception) -> tuple[Suspect, None]:
+    log.error("an unexpected error keeps a run from being looked into: %s", told(error))
+    return suspect, None
 
 
 def _with_place(connection: str, detail: JobDetail) -> JobDetail:

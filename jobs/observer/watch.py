@@ -7,15 +7,13 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from datetime import datetime, timedelta
 
-from django.db import DatabaseError, InterfaceError
-
 from jobs.broker.errors import BrokerUnavailable, ScanNotAllowed
 from jobs.domain.watch import WatchReport
-from jobs.observer.departures import walk_in_batches
+from jobs.observer.departures import walk
 from jobs.observer.duties import PER_CONNECTION, Due
-from jobs.observer.failures import Memory, Progress, newest_in_batches, sweep_in_batches
+from jobs.observer.failures import Memory, Progress, newest, sweep
 from jobs.observer.rounds import Round
-from jobs.observer.trouble import told
+from jobs.observer.trouble import is_of_all, told
 
 SILENT = timedelta(seconds=5)
 """A store that gave no answer is asked again after this time, since each try costs the others their seconds."""
@@ -55,7 +53,7 @@ class Watch:
         if self._is_silent(now):
             return
         with self._noting_silence("newest"):
-            for _indexed in newest_in_batches(self.connection, now, self._memory):
+            for _indexed in newest(self.connection, now, self._memory):
                 yield
             self._passed_at = now
         for due in self._duties:
@@ -85,9 +83,9 @@ class Watch:
             self._errors[part] = str(silence)
             if not isinstance(silence, ScanNotAllowed):
                 self._silent_until = self._clock() + SILENT
-        except (DatabaseError, InterfaceError):
-            raise
         except Exception as error:
+            if is_of_all(error):
+                raise
             # A flaw of ours, or data that nobody thought of: the other parts and connections go on.
             log.error("an unexpected error ends %s of %s: %s", part, self.connection, told(error))
             self._errors[part] = (
@@ -101,7 +99,7 @@ class Watch:
 
     def _begin_sweep(self) -> Iterator[int]:
         self._progress = Progress()
-        return sweep_in_batches(self.connection, self._clock, self._memory, self._progress)
+        return sweep(self.connection, self._clock, self._memory, self._progress)
 
     def _begin_walk(self) -> Iterator[int]:
-        return walk_in_batches(self.connection, self._clock())
+        return walk(self.connection, self._clock())

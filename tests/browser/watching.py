@@ -11,7 +11,7 @@ from django.utils import timezone
 
 from jobs.broker import connections
 from jobs.broker.errors import BrokerUnavailable
-from jobs.observer import departures, failures
+from tests.support.observer import sweep_through, walk_through
 from tests.support.observer_state import observer_looked
 
 PAGES = frozenset({"/", "/failed/", "/review/", "/observer/"})
@@ -37,6 +37,6 @@ def be_watched(get_response: Callable[[HttpRequest], HttpResponseBase]) -> Calla
 
 def _catch_up() -> None:
     for connection in connections.names():
-        failures.sweep(connection, now := timezone.now())
-        departures.walk(connection, now)
+        sweep_through(connection, now := timezone.now())
+        walk_through(connection, now)
     observer_looked()

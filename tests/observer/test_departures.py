@@ -13,9 +13,10 @@ from jobs.broker.errors import BrokerUnavailable
 from jobs.ledger import close_entry
 from jobs.ledger.failures import note_departures
 from jobs.models import AuditEntry, FailedJob
-from jobs.observer import departures, failures
+from jobs.observer import departures
 from tests.observer.rows import ids, row
 from tests.support.audit import entry
+from tests.support.observer import sweep_through, walk_through
 from tests.support.traffic import count_traffic
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -29,7 +30,7 @@ def start():
 @pytest.fixture
 def job(failing, start):
     failing.fail("job-7", "other")
-    failures.sweep("default", start)
+    sweep_through("default", start)
     return row("job-7")
 
 
@@ -43,7 +44,7 @@ def leave(client, *, status=None, job_id="job-7"):
 
 
 def walk(start, seconds=1):
-    return departures.walk("default", start + timedelta(seconds=seconds))
+    return walk_through("default", start + timedelta(seconds=seconds))
 
 
 def test_a_job_that_was_retried_elsewhere_is_no_longer_failed(job, redis_client, start):
@@ -94,7 +95,7 @@ def test_a_job_that_comes_back_is_failed_again(job, redis_client, failing, start
     leave(redis_client, status="queued")
     walk(start)
     failing.fail("job-7")
-    failures.sweep("default", start + timedelta(seconds=5))
+    sweep_through("default", start + timedelta(seconds=5))
     back = row("job-7")
     assert (back.pk, back.place, back.is_open, back.left_at) == (job.pk, "failed", True, None)
 
@@ -103,7 +104,7 @@ def test_a_departure_that_was_seen_too_late_changes_nothing(job, failing, start)
     """The job failed again between the look at Redis and the write."""
     old = row("job-7")
     failing.fail("job-7", at=start.timestamp() + 5)
-    failures.sweep("default", start + timedelta(seconds=6))
+    sweep_through("default", start + timedelta(seconds=6))
     assert note_departures([old], FailedJob.Place.GONE, start) == 0
     assert row("job-7").place == "failed"
 
@@ -118,7 +119,7 @@ def test_many_that_left_at_once_are_all_noticed(failing, redis_client, start, mo
     monkeypatch.setattr(departures, "BATCH", 20)
     names = [f"j-{number:03}" for number in range(50)]
     failing.fail(*names)
-    failures.sweep("default", start)
+    sweep_through("default", start)
     redis_client.zrem("rq:failed:orders", *names[:45])
     redis_client.delete(*[f"rq:job:{name}" for name in names[:30]])
     pipeline = redis_client.pipeline()
@@ -162,6 +163,6 @@ def test_an_act_that_was_not_carried_out_is_not_followed(job, start):
 def test_a_job_that_failed_again_before_its_retry_was_closed_stays_failed(job, failing, start):
     opened = entry(start, seen=job.seen, status="intended", closed_at=None, ago=-1)
     failing.fail("job-7", at=start.timestamp() + 2)
-    failures.sweep("default", start + timedelta(seconds=3))
+    sweep_through("default", start + timedelta(seconds=3))
     close_entry(opened, status=AuditEntry.Status.DONE, outcome="done", now=start + timedelta(seconds=4))
     assert (row("job-7").place, row("job-7").is_open) == ("failed", True)

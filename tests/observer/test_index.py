@@ -3,21 +3,25 @@
 from __future__ import annotations
 
 import pytest
+from django.db import connection
+from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 
 from jobs.broker.details import read_job
 from jobs.broker.evidence import evidence_of
 from jobs.domain.findings import judge
+from jobs.ledger import failures as ledger
 from jobs.models import FailedJob, JobType, ObservedAttempt
 from jobs.observer import failures
 from tests.observer.rows import attempts, ids, row, text
+from tests.support.observer import sweep_through
 from tests.support.traffic import count_traffic
 
 pytestmark = pytest.mark.django_db
 
 
 def sweep():
-    return failures.sweep("default", timezone.now())
+    return sweep_through("default", timezone.now())
 
 
 def test_a_failed_job_is_indexed_with_what_a_list_shows(real_rq, redis_client):
@@ -31,6 +35,45 @@ def test_a_failed_job_is_indexed_with_what_a_list_shows(real_rq, redis_client):
     assert found.failed_at == found.ended_at and found.created_at < found.started_at < found.ended_at
     assert float(found.score.rstrip("~")) == redis_client.zscore("rq:failed:orders", "b-1")
     assert found.worker_name == redis_client.hget("rq:job:b-1", "worker_name").decode()
+
+
+def test_of_each_job_the_newest_attempts_stay_on_record(real_rq, redis_client, monkeypatch):
+    real_rq.fail("fx.boom", 7, job_id="b-1")
+    monkeypatch.setattr(ledger, "ATTEMPTS_KEPT", 3)
+    ((_first, error),) = redis_client.xrange("rq:results:b-1")
+    for _again in range(4):
+        redis_client.xadd("rq:results:b-1", error)
+        FailedJob.objects.update(score="")
+        sweep()
+    newest = [result_id.decode() for result_id, _error in redis_client.xrevrange("rq:results:b-1", count=3)]
+    assert list(row("b-1").attempts.values_list("result_id", flat=True)) == newest
+
+
+def test_of_the_attempts_on_record_only_those_at_hand_are_asked_for(real_rq):
+    real_rq.fail("fx.boom", 7, job_id="b-1")
+    real_rq.fail("fx.boom", 7, job_id="b-2")
+    sweep()
+    found, other = row("b-1"), row("b-2")
+    ObservedAttempt.objects.create(failed_job=found, result_id="1-0", kind="failed")
+    assert ledger.results_on_record({found.digest: ["1-0", "2-0"], other.digest: []}) == {found.digest: {"1-0"}}
+
+
+@pytest.mark.skipif(connection.vendor != "sqlite", reason="PostgreSQL reads so few rows without an index")
+def test_a_walk_through_the_index_reads_the_rows_of_one_queue_and_counts_without_any():
+    with CaptureQueriesContext(connection) as asked:
+        ledger.count_standing("default")
+        ledger.standing_rows("default", "orders", after=7, limit=10)
+        ledger.odd_rows("default", "orders")
+    count, walk, odd = (plan_of(query["sql"]) for query in asked.captured_queries)
+    assert "COVERING INDEX failed_by_place (connection=? AND place=?)" in count and "B-TREE" not in count
+    assert "INDEX failed_by_place (connection=? AND place=? AND queue=? AND rowid>?)" in walk.replace("id>", "rowid>")
+    assert "INDEX failed_odd" in odd
+
+
+def plan_of(sql):
+    with connection.cursor() as cursor:
+        cursor.execute(f"EXPLAIN QUERY PLAN {sql}")
+        return "; ".join(str(one[-1]) for one in cursor.fetchall())
 
 
 def test_every_end_that_a_worker_records_is_judged_as_on_the_jobs_page(real_rq):
@@ -119,7 +162,7 @@ def test_when_it_failed_is_never_in_the_future_and_never_of_a_run_before(failing
     now = timezone.now()
     failing.fail("ahead", at=now.timestamp() + 50)
     failing.fail("again", at=now.timestamp() - 50, started_at="2999-01-01T00:00:00.000000Z")
-    failures.sweep("default", now)
+    sweep_through("default", now)
     assert row("ahead").failed_at == now
     # Its end is before its start, so it is that of another run, and the result says when this one ended.
     assert row("again").failed_at == row("again").attempts.get().ended_at

@@ -7,7 +7,7 @@ from datetime import timedelta
 
 import pytest
 from django.core.management import CommandError, call_command
-from django.db import OperationalError
+from django.db import DataError, OperationalError
 from django.utils import timezone
 
 from jobs.broker import connections
@@ -179,16 +179,19 @@ def test_a_database_that_is_locked_ends_the_pass_in_one_line_and_the_next_does_w
     ]
 
 
-def test_a_flaw_in_one_duty_is_reported_without_its_values_and_stops_no_other(observer, failing, clock, monkeypatch):
+@pytest.mark.parametrize("flaw", [KeyError, DataError])
+def test_a_flaw_in_one_duty_is_reported_without_its_values_and_stops_no_other(
+    observer, failing, clock, monkeypatch, flaw
+):
     def flawed(connection, now):
-        raise KeyError("card 4711")
+        raise flaw("card 4711")
 
     monkeypatch.setattr(watch, "PER_CONNECTION", (Duty("flawed", timedelta(0), flawed), *duties.PER_CONNECTION))
     failing.fail("a", at=clock.now.timestamp())
     Queue.objects.create(connection="default", name="first")
     do_pass(observer, clock)
     assert ids() == ["a"] and Queue.objects.filter(name="orders").exists()
-    assert "KeyError in test_loop.py" in report().error and "4711" not in report().error
+    assert f"{flaw.__name__} in test_loop.py" in report().error and "4711" not in report().error
 
 
 # Several, and their ends ----------------------------------------------------------------------------------------------
@@ -206,6 +209,22 @@ def test_a_second_observer_waits_and_takes_over_when_the_first_has_stopped(obser
     ]
     observer.run_once()
     assert second.do_pass(until=None)
+
+
+def test_one_that_leads_again_does_not_say_that_its_last_pass_was_the_last(observer, failing, clock, monkeypatch):
+    observer.run_once()
+    clock.go_on(60)
+    Observer(clock).run_once()
+    last_pass_at = observer_state().last_pass_at
+
+    def away(_watch):
+        raise OperationalError("database is locked")
+
+    monkeypatch.setattr(watch.Watch, "look", away)
+    for _twice in range(2):
+        with pytest.raises(OperationalError):
+            observer.do_pass(until=None)
+    assert last_pass_at == observer_state().last_pass_at == clock.now
 
 
 def test_it_ends_after_the_batch_that_is_being_done_and_another_goes_on_from_there(

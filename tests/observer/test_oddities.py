@@ -8,16 +8,17 @@ import pytest
 from django.utils import timezone
 
 from jobs.models import NAME_LENGTH, FailedJob, ObservedAttempt, Queue
-from jobs.observer import departures, failures, readings
+from jobs.observer import failures, readings
 from tests.observer.rows import ids, row
 from tests.support.keyspace import snapshot
 from tests.support.minefield import lay
+from tests.support.observer import look_for_newest, sweep_through, walk_through
 
 pytestmark = pytest.mark.django_db
 
 
 def sweep(now=None):
-    return failures.sweep("default", now or timezone.now())
+    return sweep_through("default", now or timezone.now())
 
 
 def test_an_id_whose_data_is_gone_has_a_row_that_says_so(failing, redis_client):
@@ -82,7 +83,7 @@ def test_an_id_that_the_index_can_not_hold_leaves_when_a_sweep_no_longer_meets_i
     redis_client.zadd("rq:failed:orders", {b"\xff": 9999999999, TOO_LONG: 9999999999, "a": 9999999999})
     sweep(now)
     redis_client.zrem("rq:failed:orders", b"\xff", "a")
-    departures.walk("default", now)
+    walk_through("default", now)
     assert row(b"\xff").place == "failed"
     sweep(now + timedelta(seconds=30))
     assert (row(b"\xff").place, row(TOO_LONG).place) == ("gone", "failed")
@@ -118,7 +119,7 @@ def test_a_damaged_job_has_a_row_and_spoils_no_other(failing, redis_client, dama
     sweep()
     assert ids() == ["j-1", "j-2", "j-3"]
     assert row("j-1").error_line == row("j-3").error_line == "ValueError: boom 7"
-    departures.walk("default", timezone.now())
+    walk_through("default", timezone.now())
     assert ids(place="failed") == ["j-1", "j-2", "j-3"]
 
 
@@ -150,9 +151,9 @@ def test_what_lies_in_a_minefield_is_indexed_and_nothing_goes_off(real_rq, redis
     lay(real_rq, redis_client, tmp_path)
     before = snapshot(redis_client)
     memory = failures.Memory()
-    list(failures.sweep_in_batches("default", timezone.now, memory, failures.Progress()))
-    failures.newest("default", timezone.now(), memory)
-    departures.walk("default", timezone.now())
+    list(failures.sweep("default", timezone.now, memory, failures.Progress()))
+    look_for_newest("default", timezone.now(), memory)
+    walk_through("default", timezone.now())
     assert snapshot(redis_client) == before
     assert list(tmp_path.iterdir()) == []
     assert FailedJob.objects.count() == redis_client.zcard("rq:failed:orders")

@@ -12,8 +12,9 @@ from jobs.broker import connections
 from jobs.domain.verdicts import Verdict
 from jobs.ledger.reviews import is_contradicted
 from jobs.models import FailedJob, Operation, Resolution, Review
-from jobs.observer import failures, reviews, unknown
+from jobs.observer import reviews, unknown
 from tests.support.keyspace import snapshot
+from tests.support.observer import sweep_through
 from tests.support.runs import ago, began_at, begin, file_as_abandoned, hold, mislay, rq_time, succeed
 
 pytestmark = [pytest.mark.django_db, pytest.mark.parametrize("rq_version", ["3.0"])]
@@ -50,7 +51,7 @@ def say(review, verdict):
 def test_a_late_success_of_the_run_closes_its_review_as_happened(lost, redis_client, status):
     """Its horse lived on. RQ files it as finished, or had filed it as failed before and left it there."""
     file_as_abandoned(redis_client, "job")
-    failures.sweep("default", timezone.now())
+    sweep_through("default", timezone.now())
     result_id = succeed(redis_client, "job", began=began_at(redis_client, "job"), status=status)
     before = snapshot(redis_client)
     assert (follow(), follow()) == (1, 0)
@@ -144,8 +145,28 @@ def test_of_a_job_whose_data_is_gone_the_review_keeps_what_was_known(lost, redis
     assert follow() == 0
     review = the_review()
     assert (review.closed_at, review.finding, review.sentence) == (None, lost.finding, lost.sentence)
-    looked_at = review.evidence.pop("looked_at")
-    assert looked_at > lost.evidence.pop("looked_at") and review.evidence == lost.evidence
+    assert review.evidence == lost.evidence and review.looked_at is not None
+
+
+def test_the_old_run_is_noted_as_dead_when_its_time_is_over_though_its_data_is_gone(lost, redis_client, monkeypatch):
+    redis_client.flushall()
+    dead_after = datetime.fromisoformat(lost.evidence["dead_after"])
+    for seconds, is_dead in ((-1, False), (1, True)):
+        monkeypatch.setattr(reviews, "store_time", lambda _name, at=dead_after + timedelta(seconds=seconds): at)
+        follow()
+        assert the_review().evidence["is_dead"] is is_dead
+
+
+def test_a_look_that_shows_nothing_new_writes_nothing_but_its_time(lost, redis_client, monkeypatch):
+    follow()
+    before, written = the_review(), []
+    monkeypatch.setattr(reviews.reviews, "refresh_review", lambda *what: written.append(what))
+    follow()
+    after = the_review()
+    assert written == [] and after.evidence == before.evidence and after.looked_at > before.looked_at
+    hold(redis_client, "job", -1, worker="w-2")
+    follow()
+    assert len(written) == 1
 
 
 def test_a_cancelled_run_stays_unknown_when_its_own_list_has_forgotten_it(real_rq, redis_client):
@@ -183,17 +204,18 @@ def test_what_is_proved_dead_is_looked_at_once_a_minute_only(real_rq, redis_clie
     begin(real_rq, redis_client, "dead", lease=-1, began=600)
     begin(real_rq, redis_client, "alive", lease=-1)
     unknown.look("default", timezone.now())
+    follow()
     before = looked_at()
     follow()
     assert looked_at()["alive"] > before["alive"] and looked_at()["dead"] == before["dead"]
     dead = Review.objects.get(operation__job_id="dead")
-    Review.objects.filter(pk=dead.pk).update(evidence=dead.evidence | {"looked_at": ago(61).isoformat()})
+    Review.objects.filter(pk=dead.pk).update(look_due_at=dead.look_due_at - reviews.QUIET)
     follow()
     assert looked_at()["dead"] > before["dead"]
 
 
 def looked_at():
-    return {one.operation.job_id: one.evidence["looked_at"] for one in Review.objects.select_related("operation")}
+    return dict(Review.objects.values_list("operation__job_id", "looked_at"))
 
 
 def test_those_not_looked_at_for_longest_come_first_when_one_call_cannot_look_at_all(
@@ -203,18 +225,12 @@ def test_those_not_looked_at_for_longest_come_first_when_one_call_cannot_look_at
     for number in range(5):
         begin(real_rq, redis_client, f"job-{number}", lease=-1)
     unknown.look("default", timezone.now())
-    Review.objects.filter(operation__job_id="job-4").update(evidence={})
-    before = looked_at_or_never()
+    Review.objects.filter(operation__job_id="job-4").update(look_due_at=ago(60))
     follow()
-    assert looked_at_or_never()["job-4"] > before["job-4"]
+    assert looked_at()["job-4"] and sum(at is not None for at in looked_at().values()) == 2
     for _ in range(2):
         follow()
-    assert all(after > before[job_id] for job_id, after in looked_at_or_never().items())
-
-
-def looked_at_or_never():
-    found = Review.objects.select_related("operation")
-    return {one.operation.job_id: one.evidence.get("looked_at", "") for one in found}
+    assert None not in looked_at().values()
 
 
 def test_a_store_that_does_not_answer_keeps_no_other_from_being_followed(lost, redis_client, settings, valkey):
@@ -256,6 +272,20 @@ def test_a_success_that_contradicts_a_verdict_stands_beside_it_and_overwrites_no
         f"late evidence contradicts what was said in review {lost.pk}: the run has succeeded"
     ]
     assert not is_contradicted(lost)  # nobody acted on what was said
+
+
+def test_however_many_were_closed_in_a_day_each_is_looked_at_in_its_turn(real_rq, redis_client, monkeypatch):
+    monkeypatch.setattr(reviews, "AT_ONCE", 2)
+    for number in range(5):
+        begin(real_rq, redis_client, f"job-{number}", lease=-1)
+    unknown.look("default", timezone.now())
+    for review in Review.objects.select_related("operation"):
+        say(review, Verdict.ABANDON)
+        succeed(redis_client, review.operation.job_id, began=began_at(redis_client, review.operation.job_id))
+    for job_id in ("job-1", "job-3"):
+        # Nothing is found out of these for as long as they are doubted.
+        redis_client.delete(f"rq:job:{job_id}", f"rq:results:{job_id}")
+    assert sum(reviews.follow_closed(timezone.now()) for _ in range(3)) == 3
 
 
 @pytest.mark.parametrize("verdict", [Verdict.DID_NOT_HAPPEN, Verdict.HAPPENED])

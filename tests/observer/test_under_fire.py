@@ -20,6 +20,7 @@ from jobs.models import FailedJob, ObservedAttempt
 from jobs.observer import failures, lease
 from jobs.observer.loop import Observer
 from tests.observer.rows import ids
+from tests.support.observer import sweep_through
 from tests.support.real_rq import wait_until
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -116,7 +117,7 @@ def test_an_observer_killed_fifty_times_loses_nothing_and_stores_nothing_twice(f
         end(pid, signal.SIGKILL)
     fire.join()
     before = FailedJob.objects.count()
-    failures.sweep("default", timezone.now())
+    sweep_through("default", timezone.now())
     assert ids() == sorted(fire.failed_at)
     assert stored() == fire.results()
     assert before > 0
