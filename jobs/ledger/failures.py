@@ -11,6 +11,7 @@ from django.db import models, transaction
 from django.db.models import CharField, Exists, OuterRef, Q
 from django.db.models.functions import Replace
 
+from jobs.domain.runs import Began
 from jobs.models import AuditEntry, FailedJob, ObservedAttempt, Review
 
 OPEN_PLACES = frozenset({FailedJob.Place.FAILED, FailedJob.Place.GONE})
@@ -147,7 +148,7 @@ def _carry_over(before: FailedJob | None, row: FailedJob, reviewed: Iterable[Rev
     if before and _is_same_run(before, row):
         row.verdict = before.verdict
     for review in reviewed:
-        if review.operation.job_created_at == row.created_at and _is_run_of(review, row):
+        if review.operation.job_created_at == row.created_at and is_run_of(review, row):
             row.verdict = row.verdict or review.verdict
     row.is_open = row.place in OPEN_PLACES and not row.verdict
     if row.failed_at > now - MAY_FAIL_AGAIN:
@@ -155,22 +156,26 @@ def _carry_over(before: FailedJob | None, row: FailedJob, reviewed: Iterable[Rev
 
 
 def _is_same_run(before: FailedJob, row: FailedJob) -> bool:
-    """By when it was queued and began, as JobDetail.run names runs; where nothing says when, by the result."""
-    times, had = (row.enqueued_at, row.started_at), (before.enqueued_at, before.started_at)
-    return times == had if any(times) or any(had) else row.seen == before.seen
+    """By when it was queued and began; where nothing says when, by the result."""
+    began, had_begun = _began(row), _began(before)
+    return began.is_of(had_begun) if any(began) or any(had_begun) else row.seen == before.seen
 
 
-def _is_run_of(review: Review, row: FailedJob) -> bool:
+def is_run_of(review: Review, row: FailedJob) -> bool:
     """Whether the failure is of the run that the review asks about; of a job whose data is gone, nothing denies it."""
-    times = (row.enqueued_at, row.started_at)
-    if any(times):
-        return times == (_known_time(review, "enqueued_at"), _known_time(review, "started_at"))
+    if any(began := _began(row)):
+        return began.is_of(run_of(review))
     return row.created_at is None or row.seen == review.run
 
 
-def _known_time(review: Review, name: str) -> datetime | None:
-    text = review.evidence.get(name)
-    return datetime.fromisoformat(text) if text else None
+def _began(row: FailedJob) -> Began:
+    return Began(row.enqueued_at, row.started_at)
+
+
+def run_of(review: Review) -> Began:
+    """When the run that the review asks about was queued and began, as far as it is known."""
+    times = (review.evidence.get(name) for name in Began._fields)
+    return Began(*(datetime.fromisoformat(text) if text else None for text in times))
 
 
 def _add_attempts(readings: Sequence[Reading]) -> None:
@@ -279,7 +284,7 @@ def note_verdict(review: Review, verdict: str, *, seen: str = "") -> None:
     rows = FailedJob.objects.filter(digest=digest_of(operation.connection, operation.queue, operation.job_id))
     is_the_job = Q(created_at=operation.job_created_at) | Q(created_at=None)
     for row in rows.filter(is_the_job).select_for_update():
-        if row.seen == seen if seen else _is_run_of(review, row):
+        if row.seen == seen if seen else is_run_of(review, row):
             rows.update(verdict=verdict, is_open=False)
         else:
             rows.update(score="")

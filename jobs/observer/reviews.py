@@ -21,7 +21,7 @@ from jobs.domain.decisions import Case
 from jobs.domain.findings import TELL_NOTHING
 from jobs.domain.standing import Standing
 from jobs.domain.verdicts import Verdict, liveness_sentence
-from jobs.judging import case_of, kept_text, question_of
+from jobs.judging import case_of, is_in_question, kept_text, question_of
 from jobs.ledger import reviews
 from jobs.ledger.reviews import Question, Statement
 from jobs.models import Resolution, Review
@@ -169,7 +169,7 @@ def _what_is_known(review: Review, detail: JobDetail | None, at: datetime) -> Qu
     if detail is None:
         return _as_before(review, at)
     case = _case(detail, at)
-    if kept_text(detail.run) != review.run:
+    if not is_in_question(review, detail):
         return replace(
             _as_before(review, at), sentence=f"{review.sentence.removesuffix(RAN_AGAIN).strip()} {RAN_AGAIN}"
         )

@@ -19,8 +19,8 @@ from jobs.domain.findings import Finding
 from jobs.domain.idempotency import Idempotency
 from jobs.domain.links import Link, build_links, link_host
 from jobs.domain.verdicts import RECORDS, YES, Verdict, decide_verdict, liveness_sentence
-from jobs.judging import case_in_review, idempotency_of, kept_text, testimony_of
-from jobs.ledger.failures import failed_job
+from jobs.judging import case_in_review, idempotency_of, is_in_question, testimony_of
+from jobs.ledger.failures import failed_job, is_run_of
 from jobs.ledger.reviews import has_act_under_way, resolutions_of
 from jobs.models import AuditEntry, FailedJob, JobType, Operation, Queue, Resolution, Review
 from jobs.permissions import Permission, may, permissions_on
@@ -254,14 +254,14 @@ def _job_now(review: Review, facts: _Facts) -> JobNow | None:
         finding=judgement.finding,
         sentence=judgement.sentence,
         seen=facts.detail.seen,
-        is_this_run=_is_of_run(review, facts.detail),
+        is_this_run=is_in_question(review, facts.detail),
     )
 
 
 def _known(review: Review, facts: _Facts) -> Known:
     """Of the run that is asked about: what Redis shows now, or what was last noted of it."""
     noted = review.evidence | ({"looked_at": review.looked_at.isoformat()} if review.looked_at else {})
-    if facts.detail is not None and facts.case is not None and _is_of_run(review, facts.detail):
+    if facts.detail is not None and facts.case is not None and is_in_question(review, facts.detail):
         noted = testimony_of(facts.detail, facts.case)
     times = ("looked_at", "created_at", "enqueued_at", "started_at", "lease_until", "dead_after", "newest_result_at")
     return Known(
@@ -282,22 +282,12 @@ def _error(review: Review, facts: _Facts) -> tuple[ErrorText | None, datetime | 
         masks = masks_of(facts.detail.job.call, facts.job_type)
         for result in facts.detail.results:
             if text := error_text(result, masks, keep=LATEST_CHARACTERS):
-                return text, result.ended_at or result.created_at, _is_of_run(review, facts.detail)
+                return text, result.ended_at or result.created_at, is_in_question(review, facts.detail)
     kept = facts.row.attempts.first() if facts.row else None
     if facts.row is None or kept is None:
         return None, None, True
     text = stored_error(kept, hidden_since(facts.row, facts.job_type))
-    return text, kept.ended_at or kept.recorded_at, _is_row_of_run(review, facts.row)
-
-
-def _is_of_run(review: Review, detail: JobDetail) -> bool:
-    return kept_text(detail.run) == review.run
-
-
-def _is_row_of_run(review: Review, row: FailedJob) -> bool:
-    """By when its run was queued and began, of which JobDetail.run is made."""
-    began = [time_of(review.evidence.get(name)) for name in ("enqueued_at", "started_at")]
-    return [row.enqueued_at, row.started_at] == began
+    return text, kept.ended_at or kept.recorded_at, is_run_of(review, facts.row)
 
 
 def _arguments(facts: _Facts) -> tuple[Argument, ...]:
