@@ -121,7 +121,7 @@ def test_p07_the_log_of_the_web_process_holds_none(secrets, lead, sign_in, caplo
     browser = sign_in(lead)
     for address, secret in product(addresses(), ["", "?q=CANARY1"]):
         browser.get(address + secret)
-    acts(browser)
+    list(acts(browser))
     secrets.hset("rq:job:p07", "timeout", "CANARY1")
     browser.get(at("job", "orders", "p07"))
     written = caplog.text + "".join(capfd.readouterr())
