@@ -131,7 +131,7 @@ def test_an_error_of_another_run_says_so(review, shop, browser_of):
     assert "of another run" not in shown(browser, review).text
     shop.delete("rq:job:4713", "rq:results:4713")
     assert "of another run" not in shown(browser, review).text
-    FailedJob.objects.filter(job_id="4713").update(started_at=timezone.now())
+    FailedJob.objects.filter(job_id="4713").update(started_at=timezone.now() + timedelta(minutes=1))
     text = shown(browser, review).text
     assert "Latest error of another run than the one that is asked about" in text and "Work-horse" in text
 
@@ -171,7 +171,8 @@ def test_a_run_that_may_still_act_can_not_be_denied_and_it_says_until_when(shop,
 
 
 def test_a_job_that_was_run_again_says_that_this_is_another_run(review, shop, browser_of):
-    Review.objects.filter(pk=review.pk).update(run="an earlier one")
+    earlier = review.evidence | {"started_at": "2026-03-14T15:09:26+00:00"}
+    Review.objects.filter(pk=review.pk).update(run="an earlier one", evidence=earlier)
     assert (
         "It was run again since: this is not the run that is asked about." in shown(browser_of("viewer"), review).text
     )
