@@ -6,6 +6,8 @@ import re
 
 from playwright.sync_api import expect
 
+from tests.browser.test_phone import PHONE, scrolls_sideways, too_small
+
 
 def rows(page):
     return page.locator("tbody tr")
@@ -61,3 +63,14 @@ def test_by_key_a_time_is_typed_what_is_wrong_with_it_is_said_and_it_is_mended(o
     show(page).press("Enter")
     expect(rows(page)).to_have_count(1)
     expect(page).to_have_url(re.compile("finding=result_unknown"))
+
+
+def test_on_a_phone_it_is_folded_until_it_is_wanted_and_unfolded_while_it_narrows(open_tab, operator, shop):
+    page = open_tab(operator, "/failed/", **PHONE)
+    expect(page.get_by_label("Job type")).to_be_hidden()
+    page.get_by_text("Narrow the list").tap()
+    page.get_by_label("Job type").select_option("fx.chained")
+    show(page).tap()
+    expect(rows(page)).to_have_count(1)
+    expect(page.get_by_label("Job type")).to_have_value("fx.chained")
+    assert not scrolls_sideways(page) and too_small(page) == []

@@ -171,6 +171,7 @@ def test_without_script_all_of_it_works(open_tab, operator, jobs, redis_client):
 
 def test_by_thumb_on_a_phone(open_tab, operator, jobs, redis_client):
     page = open_tab(operator, "/failed/", **PHONE)
+    assert not scrolls_sideways(page)
     box(page, "job-0").tap()
     page.locator("tr[data-key='orders:job-2'] .list__tick label").tap(position={"x": 4, "y": 4})
     expect(page.get_by_role("button", name="Delete… the ticked jobs")).to_be_in_viewport()

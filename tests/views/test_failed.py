@@ -266,6 +266,13 @@ def test_a_time_that_is_none_is_told_under_its_field(browser, query, field):
     assert not field or (f"{field}-error" in [one.attributes.get("id") for one in page.elements] and not page.rows())
 
 
+@pytest.mark.parametrize(("query", "is_open"), [({}, False), ({"since": "24h"}, True), ({"since": "soon"}, True)])
+def test_what_narrows_it_is_folded_unless_it_narrows_or_is_wrong(browser, query, is_open):
+    page = Page(browser.get(HERE, query))
+    (fold,) = [one.attributes for one in page.elements if one.attributes.get("class") == "fold"]
+    assert ("open" in fold) is is_open
+
+
 def test_what_hides_everything_says_how_many_there_are_without_it(browser):
     page = Page(browser.get(HERE, {"type": "no.such<type>", "queue": "orders"}))
     assert "No failed job fits what the list is narrowed to" in page.text and "Without it there are 3." in page.text
