@@ -157,7 +157,9 @@ class ReviewPage:
     @property
     def is_contradicted(self) -> bool:
         """An incident: it was run again because it had not happened, and it had."""
-        return any(one.contradicts for one in self.said)
+        # Where nothing ran, the evidence answers what a person had denied, and that is no incident.
+        has_run_again = any(one.fate == AuditEntry.Status.DONE for one in self.said)
+        return has_run_again and any(one.resolution.verdict == Verdict.HAPPENED for one in self.said)
 
 
 @dataclass(frozen=True, kw_only=True)

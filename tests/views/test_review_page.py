@@ -370,6 +370,13 @@ def test_what_was_said_before_stands_in_order_with_what_came_of_it(held, operato
     assert 0 <= history.index("put off by otto") < history.index("given up by lena")
 
 
+def test_late_evidence_against_a_denial_after_which_nothing_ran_is_no_alarm(held, operator, browser_of):
+    say(held, operator, Verdict.DID_NOT_HAPPEN)
+    say(held, None, Verdict.HAPPENED, evidence={"result_id": "1-0"})
+    text = shown(browser_of("viewer"), held).text
+    assert "run again" not in text and "Contradicting evidence" not in text and "Contradicts the answer" in text
+
+
 def test_late_evidence_that_contradicts_is_an_alarm_and_overwrites_nothing(held, operator, browser_of):
     entry = AuditEntry.objects.create(
         actor=operator, actor_name="otto", verb="retry_job", status="done", created_at=timezone.now()
