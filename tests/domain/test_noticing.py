@@ -94,6 +94,7 @@ def test_what_a_retry_would_be_sent_to_review_for_is_noticed_without_one(evidenc
     """For a failed job whose result is unknown both say the same, so nobody has to ask first."""
     judgement = judge(evidence, NOW)
     case = Case(evidence=evidence, judgement=judgement, promise=Promise(idempotency), now=NOW)
+    assert notice(replace(evidence, is_rate_limited=True)) == notice(replace(evidence, is_rate_limited=False))
     asked = decide_retry(case)
     if asked.wants_review and judgement.finding in UNKNOWN_RESULTS:
         assert notice(evidence, idempotency) == f"{asked.action}·{asked.code}"
