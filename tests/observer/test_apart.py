@@ -123,3 +123,19 @@ def test_trouble_of_the_database_is_no_single_jobs(rq_version):
     with pytest.raises(OperationalError):
         apart(do, ["a", "b"], lambda item, error: item)
     assert tried == [["a", "b"]]
+
+
+def test_each_review_has_a_transaction_of_its_own_so_that_no_two_writers_wait_in_a_circle(
+    real_rq, redis_client, monkeypatch
+):
+    for job_id in ("first", "flawed"):
+        begin(real_rq, redis_client, job_id, lease=-1)
+    unknown.look("default", timezone.now())
+    for job_id in ("first", "flawed"):
+        succeed(redis_client, job_id, began=began_at(redis_client, job_id))
+    Review.objects.filter(operation__job_id="first").update(look_due_at=ago(600))
+    flaw = OperationalError("database is locked")
+    flawed_for(monkeypatch, reviews, "success_of", lambda detail, _run: detail.job.job_id == "flawed", flaw)
+    with pytest.raises(OperationalError):
+        reviews.follow(timezone.now())
+    assert Review.objects.get(closed_at=None).operation.job_id == "flawed"
