@@ -41,8 +41,8 @@ QUERIES = {
     "failed": ["", "?queue=orders", "?queue=mixed"],
     "lookup": ["", *(f"?q={job_id}" for job_id in ("plain", "abandoned", "ghost", "wrong"))],
 }
-OPENINGS = [{}, {}, {"hx-request": "true"}]
-"""Twice by a person, and once by the page that refreshes itself."""
+OPENINGS = [{}, {"hx-request": "true"}]
+"""Once by a person, and once by the page that refreshes itself."""
 READS_WITH_RQ = {
     "counting": "rq.registry.StartedJobRegistry('orders', connection=connection).count",
     "listing": "rq.registry.StartedJobRegistry('orders', connection=connection).get_job_ids()",
@@ -61,6 +61,9 @@ def mines(minefield, orders, payroll, lead):
     JobType.objects.create(path="fx.boom", idempotency="repeatable", declared_by=lead)
     Review.objects.filter(pk=review_of("abandoned").pk).update(id=1)
     watch()
+    for key in minefield.scan_iter("rq:worker:*"):
+        # RQ lets the record of a worker go a minute after its end; where time is short a walk takes longer.
+        minefield.expire(key, 3600, gt=True)
     return minefield
 
 
@@ -80,7 +83,7 @@ def nothing_has_run(client, folder):
     return not counters and not list(folder.iterdir()) and not {"fx", "tests.fx"} & set(sys.modules)
 
 
-@pytest.mark.parametrize("who", ROLES)
+@pytest.mark.parametrize(("rq_version", "who"), [*product(["3.0"], ROLES), ("2.12", "superuser")])
 def test_opening_every_page_twice_changes_nothing_and_runs_nothing(mines, mined_folder, browser_of, who):
     browser, before = browser_of(who, watched=False), snapshot(mines)
     with count_traffic(mines) as traffic:
