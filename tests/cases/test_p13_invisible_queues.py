@@ -26,8 +26,8 @@ from tests.support.reviews import review_of
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
-GHOSTS = 7776
-HIDDEN = re.compile(r"payroll|pay-\d|pay-ghost|canary|salary|(?<!\d)777[678](?!\d)")
+GHOSTS = 1110
+HIDDEN = re.compile(r"payroll|pay-\d|pay-ghost|canary|salary|(?<!\d)111[012](?!\d)")
 """Names, ids, function and counts of payroll; the last of these is a sum with what vera sees."""
 CHOICES = {
     "connection": ["default", "nowhere"],
@@ -119,7 +119,7 @@ def test_p13_no_name_count_id_or_function_of_payroll_anywhere(rights, request, s
 
 def test_p13_the_same_walk_finds_it_all_as_somebody_who_may_see_payroll(rights, pia, superuser, sign_in):
     found = {word for address in addresses() for word in leaks(sign_in(pia), address, {})}
-    assert {"payroll", "pay-1", "pay-2", "pay-3", "pay-ghost", "canary", "7777"} <= found
+    assert {"payroll", "pay-1", "pay-2", "pay-3", "pay-ghost", "canary", "1111"} <= found
 
 
 def test_p13_totals_count_only_what_one_sees(rights, viewer, superuser, sign_in):
@@ -127,7 +127,7 @@ def test_p13_totals_count_only_what_one_sees(rights, viewer, superuser, sign_in)
     assert page.rows() == ["orders"]
     assert "1 job has failed." in page.text and "1 queue read." in page.text
     text = told(sign_in(superuser).get(at("failed")), "")
-    assert "7778" in text, re.findall(r"\d+ failed", text)
+    assert "1112" in text, re.findall(r"\d+ failed", text)
 
 
 @pytest.mark.parametrize("show", ["open", "all"])
