@@ -161,7 +161,11 @@ SAFEGUARDS = {
     ),
     "the decision": Safeguard(
         place="jobs.actions.guarded.carry_out",
-        old="if not decision.allows_act:",
+        old=(
+            "if decision.wants_review:\n"
+            "        return _send_to_review(act, wish, detail, case, decision)\n"
+            "    if not decision.allows_act:"
+        ),
         new="if False:",
         tests=(f"{ACTS}::test_any_other_promise_is_refused_on_record_and_nothing_moves",),
     ),
