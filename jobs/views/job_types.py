@@ -54,7 +54,7 @@ def _declare(request: SignedInRequest, path: str) -> HttpResponse:
         )
     except DeclaredMeanwhile:
         return _show(request, path, form, status=409)
-    messages.success(request, _("Declared. It holds for every retry from now on."))
+    messages.success(request, _("Declared. It holds for every retry from now on; what is in review is answered there."))
     return redirect("jobs:job-type", path)
 
 
