@@ -72,7 +72,9 @@ def test_what_failed_and_nobody_declared_is_on_the_list_and_leads_to_its_declara
     row.get_by_role("link", name="Declare fx.boom").click()
     page.get_by_role("radio", name=re.compile("^unsafe")).check()
     page.get_by_role("button", name="Declare").click()
-    expect(told(page, "Declared. It holds for every retry from now on; what is in review is answered there.")).to_be_visible()
+    expect(
+        told(page, "Declared. It holds for every retry from now on; what is in review is answered there.")
+    ).to_be_visible()
     page.get_by_role("link", name="Job types").last.click()
     expect(page.get_by_role("table", name="Declared job types").get_by_role("row", name="fx.boom")).to_be_visible()
 

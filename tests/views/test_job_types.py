@@ -41,7 +41,10 @@ def test_a_declaration_is_kept_and_the_page_says_so(browser, lead):
     answer = press(browser, HERE, "", **WHOLE)
     assert (answer.status_code, answer.headers["Location"]) == (302, HERE)
     text = Page(browser.get(HERE)).text
-    assert "Declared. It holds for every retry from now on; what is in review is answered there." in text and "declared by lena" in text
+    assert (
+        "Declared. It holds for every retry from now on; what is in review is answered there." in text
+        and "declared by lena" in text
+    )
     found = JobType.objects.get()
     assert (found.path, found.idempotency, found.declared_by) == ("fx.boom", "keyed", lead)
     assert (found.remembered_for_seconds, found.id_parameters) == (24 * 3600, ["order_id", "#2"])
