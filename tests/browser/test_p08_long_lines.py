@@ -17,7 +17,7 @@ def test_p08_long_lines_wrap_or_scroll_within_their_box(open_tab, operator, real
     real_rq.fail("fx.long_message", 7, 1_000_000, text, job_id="p08")
     for address in (at("job", "orders", "p08"), at("failed")):
         tab = open_tab(operator, address, viewport={"width": width, "height": 800})
-        for summary in tab.locator("main summary").all():
+        for summary in tab.locator("main summary:visible").all():
             summary.click()
         assert not tab.evaluate(WIDER_THAN_THE_WINDOW), address
         assert tab.evaluate(f"{CUT_OFF}.length") == 0

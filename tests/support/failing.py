@@ -6,6 +6,8 @@ import time
 from datetime import UTC, datetime
 from typing import Any
 
+from tests.support.real_rq import wait_until
+
 YEAR = 365 * 86_400
 """How long RQ keeps a failure that does not say so itself."""
 
@@ -15,6 +17,7 @@ class Failing:
 
     def __init__(self, client: Any, model: str = "model") -> None:
         self.client, self.model = client, model
+        wait_until(lambda: client.xlen(f"rq:results:{model}"), "its failure is on record")
         self.hash: dict[Any, Any] = client.hgetall(f"rq:job:{model}")
         self.entry: dict[Any, Any] = client.xrevrange(f"rq:results:{model}", count=1)[0][1]
 
