@@ -37,13 +37,14 @@ def review(shop):
 
 
 def hindrances(page):
-    """What hinders anybody on this page as it is now, in either theme, on a screen of this width."""
+    """What hinders anybody on this page as it is now, on a screen of this width; colours are the same on any."""
     page.emulate_media(color_scheme="light")
     found = {"light": grave(page)}
-    page.emulate_media(color_scheme="dark")
-    found["dark"] = grave(page, COLOURS)
     if page.viewport_size["width"] == 320:
         found |= {"sideways": scrolls_sideways(page), "too small": too_small(page)}
+    else:
+        page.emulate_media(color_scheme="dark")
+        found["dark"] = grave(page, COLOURS)
     return {kind: what for kind, what in found.items() if what}
 
 
