@@ -76,10 +76,18 @@ def _case_of_gone(review: Review, now: datetime) -> Case:
 
 def _as_was_known(review: Review, judgement: Judgement, now: datetime) -> Judgement:
     """The same, but whether the run of the review may still act as it was known when Redis still spoke of that run."""
-    known = review.evidence
-    end = datetime.fromisoformat(known["dead_after"]) if known.get("dead_after") else None
-    is_dead = known.get("is_dead") is True or (end is not None and now > end)
-    return replace(judgement, is_dead=is_dead, dead_after=None if is_dead else end)
+    is_dead = is_known_dead(review.evidence, now)
+    return replace(judgement, is_dead=is_dead, dead_after=None if is_dead else _known_end(review.evidence))
+
+
+def is_known_dead(testimony: Mapping[str, Any], now: datetime) -> bool:
+    """Whether the run of a testimony (testimony_of) can act no more: proved dead then, or over by its time since."""
+    end = _known_end(testimony)
+    return testimony.get("is_dead") is True or (end is not None and now > end)
+
+
+def _known_end(testimony: Mapping[str, Any]) -> datetime | None:
+    return datetime.fromisoformat(testimony["dead_after"]) if testimony.get("dead_after") else None
 
 
 def standing_of(detail: JobDetail) -> Standing:

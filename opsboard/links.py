@@ -6,14 +6,12 @@ import re
 
 from django.core.exceptions import ImproperlyConfigured
 
-from jobs.domain.links import build_links
+from jobs.domain.links import build_links, placeholders
 from opsboard.env import Environment, env_str
 
 PLACEHOLDERS = ("operation_id", "job_id", "job_type", "queue", "connection")
 EXAMPLE = "Logs=https://logs.example/?q={operation_id}"
 NAME_LENGTH = 60
-
-_PLACEHOLDER = re.compile(r"\{([^{}]*)\}")
 
 
 def read_links(environ: Environment) -> tuple[tuple[str, str], ...]:
@@ -30,8 +28,8 @@ def _link(text: str) -> tuple[str, str]:
     name, equals, template = (part.strip() for part in text.partition("="))
     if not equals or not name or len(name) > NAME_LENGTH or "://" in name:
         raise ImproperlyConfigured(f"OPSBOARD_LINKS: begin each link with its name, like {EXAMPLE}; a ; inside is %3B.")
-    unknown = [word for word in _PLACEHOLDER.findall(template) if word not in PLACEHOLDERS]
-    if unknown or re.search(r"[{}]", _PLACEHOLDER.sub("", template)):
+    words = placeholders(template)
+    if words is None or not set(PLACEHOLDERS).issuperset(words):
         known = " ".join(f"{{{word}}}" for word in PLACEHOLDERS)
         raise ImproperlyConfigured(f"OPSBOARD_LINKS: in “{name}” only {known} can be filled in; use one of them.")
     if not build_links([(name, template)], dict.fromkeys(PLACEHOLDERS, "x")):

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from redis import exceptions
 
-from jobs.broker import connections
+from jobs.broker import connections, fields
 from jobs.broker.details import QUEUE_LOOKED_AT
 from jobs.broker.keys import REGISTRIES, Keys, act_mark
 
@@ -40,8 +40,7 @@ class Target:
 def server_time(connection: str) -> datetime:
     """The store's own clock, in which deadlines are given. Raises BrokerUnavailable."""
     with connections.acting(connection) as client:
-        seconds, microseconds = client.time()
-        return datetime.fromtimestamp(seconds + microseconds / 1e6, UTC)
+        return fields.server_time(client.time())
 
 
 def requeue_failed(target: Target, *, now: datetime) -> str:

@@ -37,6 +37,12 @@ def epoch(raw: bytes | float | None) -> datetime | None:
         return None
 
 
+def server_time(answer: tuple[int, int]) -> datetime:
+    """What Redis's TIME says: seconds since 1970, and microseconds."""
+    seconds, microseconds = answer
+    return datetime.fromtimestamp(seconds + microseconds / 1e6, UTC)
+
+
 def _sane(at: datetime) -> datetime | None:
     """The time, unless it is so far off that another zone or a difference could not be calculated."""
     return at if 1900 < at.year < 3000 else None

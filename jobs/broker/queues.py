@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from datetime import UTC, datetime
+from datetime import datetime
 from typing import Any
 
 from jobs.broker import connections, fields
@@ -44,7 +44,7 @@ def _read_server(client: ReadOnlyRedis, keys: Keys) -> tuple[ServerHealth, list[
     members, time, memory, suspended = connections.fetch(pipeline)
     limits = value(memory, {})
     health = ServerHealth(
-        time=datetime.fromtimestamp(time[0] + time[1] / 1e6, UTC) if value(time) else None,
+        time=fields.server_time(time) if value(time) else None,
         eviction_policy=limits.get("maxmemory_policy"),
         memory_limit_bytes=int(limits.get("maxmemory", 0)),
         workers_suspended=bool(value(suspended, 0)),

@@ -9,20 +9,16 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime
-from typing import Any, NamedTuple
-
-from redis import exceptions
+from datetime import datetime
+from typing import NamedTuple
 
 from jobs.broker import connections, fields
-from jobs.broker.errors import ScanNotAllowed
 from jobs.broker.guarded import WatchingRedis
 from jobs.broker.keys import Keys
-from jobs.broker.watching import certain
+from jobs.broker.watching import SCAN_COUNT, certain, scanned
 
 RUNS_LOOKED_AT = 1_000
 """Of all queues together, those whose lease ends first."""
-SCAN_COUNT = 500
 QUEUE_PART = 1_000
 QUEUE_READ = 200_000
 """In a longer queue ids are not looked for beyond so many."""
@@ -89,16 +85,14 @@ def started_runs(connection: str, queues: Sequence[str]) -> Runs:
 
 
 def store_time(connection: str) -> datetime:
-    """The store's own clock, by which leases count. Raises BrokerUnavailable."""
+    """The store's own clock, by which leases count, asked as one who reads (commands.server_time: as one who acts).
+
+    Raises BrokerUnavailable.
+    """
     with connections.watching(connection) as client:
         pipeline = client.pipeline()
         pipeline.time()
-        return _time(connections.fetch(pipeline)[0])
-
-
-def _time(answer: Any) -> datetime:
-    seconds, microseconds = certain(answer)
-    return datetime.fromtimestamp(seconds + microseconds / 1e6, UTC)
+        return fields.server_time(certain(connections.fetch(pipeline)[0]))
 
 
 class _Entry(NamedTuple):
@@ -126,7 +120,7 @@ def _read_entries(
         for member, score in certain(answer, [])
     ]
     found.sort(key=lambda one: one[2])
-    return _time(time), found[:RUNS_LOOKED_AT], sum(certain(total, 0) for total in answers[1::2])
+    return fields.server_time(certain(time)), found[:RUNS_LOOKED_AT], sum(certain(total, 0) for total in answers[1::2])
 
 
 def _job_id(entry: bytes) -> str:
@@ -165,19 +159,11 @@ def scan_jobs(connection: str, cursor: int) -> tuple[int, list[Trace]]:
     keys = connections.get(connection).keys
     start = keys.job("")
     with connections.watching(connection) as client:
-        following, found = _scan(client, connection, f"{_GLOB.sub(_escaped, start)}*", cursor)
+        pattern = f"{_GLOB.sub(_escaped, start)}*"
+        following, found = scanned(connection, lambda: client.scan(cursor, match=pattern, count=SCAN_COUNT))
         ids = list(filter(None, (_plain_id(key, start.encode()) for key in found)))
         hashes = _read_hashes(client, [(keys.job(job_id), _TRACE) for job_id in ids])
     return following, [_trace(job_id, raw) for job_id, raw in zip(ids, hashes, strict=True) if raw[0] in _UNDER_WAY]
-
-
-def _scan(client: WatchingRedis, connection: str, pattern: str, cursor: int) -> tuple[int, list[bytes]]:
-    found: Any
-    try:
-        following, found = client.scan(cursor, match=pattern, count=SCAN_COUNT)
-    except exceptions.NoPermissionError:
-        raise ScanNotAllowed(connection) from None
-    return int(following), list(found)
 
 
 def _escaped(special: re.Match[str]) -> str:

@@ -5,7 +5,7 @@ No command here holds Redis for longer than a millisecond or two, however many e
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, NamedTuple
 
 from redis import exceptions
@@ -92,14 +92,19 @@ def scan_failed(connection: str, queue: str, cursor: int) -> tuple[int, list[Lis
 
 
 def _scan(client: WatchingRedis, connection: str, key: str, cursor: int) -> tuple[int, list[tuple[bytes, float]]]:
-    entries: Any
     try:
-        following, entries = client.zscan(key, cursor, count=SCAN_COUNT)
-    except exceptions.NoPermissionError:
-        raise ScanNotAllowed(connection) from None
+        return scanned(connection, lambda: client.zscan(key, cursor, count=SCAN_COUNT))
     except exceptions.ResponseError as error:
         return 0, certain(error, [])
-    return int(following), list(entries)
+
+
+def scanned(connection: str, scan: Callable[[], Any]) -> tuple[int, list[Any]]:
+    """The next cursor of one step of a scan, and what it found. Raises ScanNotAllowed where the account may not."""
+    try:
+        following, found = scan()
+    except exceptions.NoPermissionError:
+        raise ScanNotAllowed(connection) from None
+    return int(following), list(found)
 
 
 def certain(answer: Any, default: Any = None) -> Any:

@@ -31,6 +31,12 @@ def link_host(url: str) -> str:
     return found["host"].lower() if found else ""
 
 
+def placeholders(template: str) -> list[str] | None:
+    """The words that a template wants filled in; None for one with a brace beside them."""
+    words = _PLACEHOLDER.findall(template)
+    return None if re.search(r"[{}]", _PLACEHOLDER.sub("", template)) else words
+
+
 def build_links(templates: Iterable[tuple[str, str]], values: Mapping[str, str]) -> tuple[Link, ...]:
     """The links of these (name, template) pairs, each `{word}` filled in with the value of this word, percent-encoded.
 
@@ -41,8 +47,8 @@ def build_links(templates: Iterable[tuple[str, str]], values: Mapping[str, str])
 
 
 def _build(name: str, template: str, values: Mapping[str, str]) -> Link | None:
-    words = _PLACEHOLDER.findall(template)
-    if not values.keys() >= set(words) or re.search(r"[{}]", _PLACEHOLDER.sub("", template)):
+    words = placeholders(template)
+    if words is None or not values.keys() >= set(words):
         return None
     url = _PLACEHOLDER.sub(lambda found: quote(values[found[1]], safe="", errors="replace"), template)
     host = link_host(url)

@@ -144,7 +144,7 @@ def release_review(review: Review, *, actor: User, now: datetime) -> bool:
     """Give a review back; False when this person does not hold it."""
     with transaction.atomic():
         given = Review.objects.filter(pk=review.pk, closed_at=None, claimed_by=actor).update(
-            claimed_by=None, claimed_by_name="", claimed_until=None, version=F("version") + 1
+            version=F("version") + 1, **_HELD_BY_NOBODY
         )
         if given:
             record_change(actor=actor, verb="release_review", now=now, **about(review))
@@ -303,12 +303,11 @@ def _record(review: Review, statement: Statement, entry: AuditEntry | None, now:
 
 def _follow(review: Review, resolution: Resolution, now: datetime) -> None:
     """What a verdict means for the review, its operation and the index of failures."""
-    free = {"claimed_by": None, "claimed_by_name": "", "claimed_until": None}
     still_open = Review.objects.filter(pk=review.pk, closed_at=None)
     if resolution.verdict == Verdict.SNOOZE:
-        still_open.update(snoozed_until=resolution.snoozed_until, **free)
+        still_open.update(snoozed_until=resolution.snoozed_until, **_HELD_BY_NOBODY)
         return
-    is_closed_by_this = still_open.update(closed_at=now, verdict=resolution.verdict, **free)
+    is_closed_by_this = still_open.update(closed_at=now, verdict=resolution.verdict, **_HELD_BY_NOBODY)
     set_status(review.operation, *_afterwards(review, resolution), now)
     if is_closed_by_this:
         act = _act_of(resolution)
@@ -335,6 +334,7 @@ def _act_of(resolution: Resolution) -> AuditEntry | None:
     return entry if entry and entry.verb in _RUNNING_VERBS else None
 
 
+_HELD_BY_NOBODY: dict[str, Any] = {"claimed_by": None, "claimed_by_name": "", "claimed_until": None}
 _UNDER_WAY = Q(audit_entry__status=AuditEntry.Status.INTENDED)
 _RUNNING_VERBS = ("retry_job", "enqueue_job")
 _RUNS_AGAIN = (Operation.Status.QUEUED, "said_not_happened", "It did not take effect, and runs again.")

@@ -21,7 +21,7 @@ from jobs.domain.decisions import Case
 from jobs.domain.findings import TELL_NOTHING
 from jobs.domain.standing import Standing
 from jobs.domain.verdicts import Verdict, liveness_sentence
-from jobs.judging import case_of, is_in_question, kept_text, question_of
+from jobs.judging import case_of, is_in_question, is_known_dead, kept_text, question_of
 from jobs.ledger import reviews
 from jobs.ledger.reviews import Question, Statement
 from jobs.models import Resolution, Review
@@ -180,7 +180,6 @@ def _what_is_known(review: Review, detail: JobDetail | None, at: datetime) -> Qu
 
 def _as_before(review: Review, at: datetime) -> Question:
     operation, known = review.operation, review.evidence
-    has_ended = known.get("dead_after") is not None and at > datetime.fromisoformat(known["dead_after"])
     return Question(
         connection=operation.connection,
         queue=operation.queue,
@@ -191,7 +190,7 @@ def _as_before(review: Review, at: datetime) -> Question:
         code=review.code,
         finding=review.finding,
         sentence=review.sentence,
-        evidence=known | ({"is_dead": True} if has_ended else {}),
+        evidence=known | ({"is_dead": True} if is_known_dead(known, at) else {}),
         last_sign_of_life=review.last_sign_of_life,
     )
 

@@ -40,6 +40,7 @@ class Round:
         try:
             is_over = next(self._steps, None) is None
         except Exception:
+            # Whatever it was: a generator that raised is at its end, so the round can't go on and has to begin anew.
             self._steps, self.due_at = None, clock() + AGAIN_AFTER_TROUBLE
             raise
         if is_over:

@@ -11,10 +11,11 @@ from django.contrib.auth.models import User
 from jobs import ledger
 from jobs.broker.details import find_origins, read_job
 from jobs.broker.errors import BrokerUnavailable
+from jobs.broker.evidence import evidence_of
 from jobs.broker.records import JobDetail, Result
-from jobs.domain.findings import Judgement
+from jobs.domain.findings import Judgement, judge
 from jobs.domain.links import Link
-from jobs.judging import case_of, declared_type, function_path, standing_of
+from jobs.judging import declared_type, function_path
 from jobs.ledger.failures import failed_job
 from jobs.ledger.operations import operation_of_job
 from jobs.models import AuditEntry, FailedJob, JobType, ObservedAttempt, Operation, Review
@@ -101,7 +102,7 @@ def operation_page(user: User, seen: Visibility, operation_id: str, *, now: date
         return None
     reviews = list(operation.reviews.order_by("opened_at", "pk")) if operation else []
     open_review = next((one for one in reviews if one.closed_at is None), None)
-    judgement = _judgement(detail, now) if detail else None
+    judgement = judge(evidence_of(detail), now) if detail else None
     acts = list(ledger.entries_of_job(*record.place, limit=MOST_ACTS + 1))
     kept = _kept(row, detail)
     told = _steps(row, detail, kept[: _most_kept(detail)], acts[:MOST_ACTS], reviews)
@@ -162,11 +163,6 @@ def _read(record: Record, now: datetime) -> tuple[JobDetail | None, str]:
     except BrokerUnavailable as error:
         return None, str(error)
     return detail if detail and detail.job.exists else None, ""
-
-
-def _judgement(detail: JobDetail, now: datetime) -> Judgement:
-    declared = declared_type(detail.job.call)
-    return case_of(detail, now, declared=declared, standing=standing_of(detail)).judgement
 
 
 def _job_type(operation: Operation | None, row: FailedJob | None, detail: JobDetail | None) -> str:

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from django.db.models import Q
 
-from jobs.ledger.failures import digest_of
+from jobs.ledger.failures import digest_of, failed_job
 from jobs.ledger.operations import operation_of_job, plain_operation_id
 from jobs.models import FailedJob, Operation
 from jobs.permissions import Visibility
@@ -43,7 +43,7 @@ def record_of(connection: str, queue: str, job_id: str) -> Record | None:
     operation = operation_of_job(connection, queue, job_id)
     if operation is not None:
         return _of_operation(operation)
-    row = FailedJob.objects.filter(digest=digest_of(connection, queue, job_id)).first()
+    row = failed_job(connection, queue, job_id)
     return _of_failure(row) if row else None
 
 

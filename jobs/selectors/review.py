@@ -21,9 +21,10 @@ from jobs.domain.links import Link, build_links, link_host
 from jobs.domain.verdicts import RECORDS, YES, Verdict, decide_verdict, liveness_sentence
 from jobs.judging import case_in_review, idempotency_of, is_in_question, testimony_of
 from jobs.ledger.failures import failed_job, is_run_of
-from jobs.ledger.reviews import has_act_under_way, resolutions_of
+from jobs.ledger.reviews import has_act_under_way, is_contradicted, resolutions_of
 from jobs.models import AuditEntry, FailedJob, JobType, Operation, Queue, Resolution, Review
 from jobs.permissions import Permission, may, permissions_on
+from jobs.selectors.reviews import ReviewRow
 from jobs.selectors.stored import hidden_since, stored_error
 from jobs.selectors.texts import LATEST_CHARACTERS, ErrorText, arguments_of, declared_ids, error_text, masks_of
 
@@ -123,6 +124,8 @@ class ReviewPage:
     links: tuple[Link, ...]
     choices: tuple[Choice, ...]
     said: tuple[Said, ...]
+    is_contradicted: bool
+    """An incident: it was run again because it had not happened, and it had."""
     has_act_under_way: bool
     """What was said led to an act of which nobody knows yet whether it was carried out: until then nothing is said."""
     may_resolve: bool
@@ -154,13 +157,6 @@ class ReviewPage:
         """Everything that was said, unless the answer is all of it."""
         return () if self.answer and len(self.said) == 1 else self.said
 
-    @property
-    def is_contradicted(self) -> bool:
-        """An incident: it was run again because it had not happened, and it had."""
-        # Where nothing ran, the evidence answers what a person had denied, and that is no incident.
-        has_run_again = any(one.fate == AuditEntry.Status.DONE for one in self.said)
-        return has_run_again and any(one.resolution.verdict == Verdict.HAPPENED for one in self.said)
-
 
 @dataclass(frozen=True, kw_only=True)
 class _Facts:
@@ -179,7 +175,7 @@ def review_page(user: User, review: Review, queue: Queue, *, now: datetime) -> R
     operation, rights = review.operation, permissions_on(user, queue)
     facts = _facts(review, now)
     error, error_at, is_error_of_this_run = _error(review, facts)
-    is_held = review.closed_at is None and review.claimed_until is not None and review.claimed_until > now
+    listed = ReviewRow(review, now)
     return ReviewPage(
         review=review,
         operation=operation,
@@ -197,14 +193,15 @@ def review_page(user: User, review: Review, queue: Queue, *, now: datetime) -> R
         links=links_of(operation.operation_id, operation),
         choices=tuple(_choice(verdict, facts, rights) for verdict in Verdict),
         said=said_in(review),
+        is_contradicted=is_contradicted(review),
         has_act_under_way=has_act_under_way(review),
         may_resolve=Permission.RESOLVE_REVIEW in rights,
         may_declare=may(user, Permission.CHANGE_JOBTYPE),
         may_read_audit=may(user, Permission.VIEW_AUDIT),
-        is_mine=is_held and review.claimed_by_id == user.pk,
-        is_held=is_held,
-        is_overdue=review.closed_at is None and review.due_at <= now,
-        is_put_off=review.snoozed_until is not None and review.snoozed_until > now,
+        is_mine=listed.is_held and review.claimed_by_id == user.pk,
+        is_held=listed.is_held,
+        is_overdue=listed.is_overdue,
+        is_put_off=listed.is_put_off,
     )
 
 
