@@ -1,0 +1,1 @@
+"""What job code imports."""
