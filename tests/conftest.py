@@ -19,6 +19,7 @@ from redis import Redis
 from jobs.broker import connections
 from jobs.models import Queue
 from opsboard.runner.valkey import EmbeddedValkey, free_port
+from tests.oracle.running import RunningOracle, running_oracle
 from tests.support.append_only import let_tests_clean_up
 from tests.support.chromium import INSTALL, find_chromium
 from tests.support.real_rq import VERSIONS, RealRQ
@@ -130,6 +131,16 @@ def real_rq(rq_version, redis_client, _interpreters) -> Iterator[RealRQ]:
     rq = _interpreters(rq_version)
     yield rq
     rq.end_workers()
+
+
+# The other side -------------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="session")
+def oracle(tmp_path_factory) -> Iterator[RunningOracle]:
+    """The service that counts effects, one for all tests: each takes business keys of its own."""
+    with running_oracle(tmp_path_factory.mktemp("oracle") / "book.jsonl") as running:
+        yield running
 
 
 # SQL ------------------------------------------------------------------------------------------------------------------
