@@ -19,7 +19,10 @@ LONGEST_REASON = 200
 
 
 class Action(StrEnum):
-    """What follows from a decision; the first six are acts in Redis that may be carried out, the next one is in SQL."""
+    """What follows from a decision; the first six are acts in Redis that may be carried out, the next one is in SQL.
+
+    The last two are about operations only (protocol, 2): to ask the other side, and to close as failed.
+    """
 
     RETRY = "retry"
     DELETE = "delete"
@@ -32,6 +35,8 @@ class Action(StrEnum):
     WAIT = "wait"
     REVIEW = "review"
     REFUSE = "refuse"
+    PROBE = "probe"
+    FAIL = "fail"
 
 
 _ACTS = frozenset({Action.RETRY, Action.DELETE, Action.CANCEL, Action.STOP, Action.ENQUEUE, Action.REMOVE})
@@ -58,8 +63,9 @@ class Case:
 class Decision:
     """An answer: what to do, the code of the rule that said so, and its reason as one sentence.
 
-    `rule`: the row of the table that answered, in words; '' for what stands in the way of every job alike.
-    `asks`: the act wants a person's confirmation on a page of its own.
+    `rule`: the row of the table that answered, in words, of an operation its number ("R9"); '' for what stands in the
+    way of every job alike. `asks`: the act wants a person's confirmation on a page of its own.
+    `not_before`: from when on asking again, or acting, makes sense; None when that is now or nobody can say.
     """
 
     action: Action
@@ -67,6 +73,7 @@ class Decision:
     sentence: str
     rule: str = ""
     asks: bool = False
+    not_before: datetime | None = None
 
     @property
     def allows_act(self) -> bool:
