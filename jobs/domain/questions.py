@@ -37,7 +37,10 @@ class Question:
 
 def quote(text: str) -> str:
     """The first characters of what somebody or something said, in quotation marks, without its full stop."""
-    return f"“{shorten(text, LONGEST_REASON, placeholder='…').rstrip('.')}”"
+    one_line = " ".join(text.split())
+    # Of a short text `shorten` makes the same in ten times as long.
+    shown = one_line if len(one_line) <= LONGEST_REASON else shorten(one_line, LONGEST_REASON, placeholder="…")
+    return f"“{shown.rstrip('.')}”"
 
 
 def name_effects(effects: Iterable[EffectState]) -> str:
