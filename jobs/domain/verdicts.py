@@ -20,6 +20,10 @@ class Verdict(StrEnum):
     DID_NOT_HAPPEN = "did_not_happen"
     ABANDON = "abandon"
     SNOOZE = "snooze"
+    PROBE_AGAIN = "probe_again"
+    """Ask the other side once more; for effects whose job code has a probe."""
+    REVERSED = "reversed"
+    """It happened, and somebody has undone it; for effects only."""
 
 
 @dataclass(frozen=True)
@@ -57,6 +61,11 @@ EVIDENCE: Mapping[Verdict, Sequence[Piece]] = {
     Verdict.SNOOZE: (
         Piece("until", "Say when somebody will look again."),
         Piece("owner", "Say who will look again."),
+    ),
+    Verdict.PROBE_AGAIN: (),
+    Verdict.REVERSED: (
+        Piece("undone_by", "Give the id of the refund, the credit note or whatever has undone it."),
+        Piece("reason", "Say why it was undone."),
     ),
 }
 """What each verdict wants, in the order in which it is asked."""
@@ -131,5 +140,7 @@ RECORDS = {
     Verdict.HAPPENED: "It counts as done from then on: the job stays where it is, and is not run again.",
     Verdict.ABANDON: "It is closed without an answer, stays filed as “may have happened”, and is not run again.",
     Verdict.SNOOZE: "The review stays open, and is put off until then.",
+    Verdict.PROBE_AGAIN: "A worker asks the other side again; what it answers settles it, or the review comes back.",
+    Verdict.REVERSED: "It is closed as undone, and is not run again.",
 }
 """What follows from a verdict that leads to no run, whatever is known of the job."""

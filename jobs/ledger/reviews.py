@@ -12,18 +12,18 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from typing import Any
 
-from django.conf import settings
 from django.contrib.auth.models import User
 from django.db import IntegrityError, transaction
 from django.db.models import Case, DateTimeField, Exists, F, OuterRef, Q, QuerySet, Value, When
 
 from jobs.domain.verdicts import LATER_RUN, Verdict
 from jobs.ledger.audit import open_entry_within, record_change
+from jobs.ledger.consequences import follow_resolution
 from jobs.ledger.failures import note_verdict
 from jobs.ledger.operations import open_review_of, operation_for, said_of, set_status
+from jobs.ledger.review_limits import age_limit
 from jobs.models import AuditEntry, Operation, Resolution, Review
 
-AGE_LIMIT_HOURS = 24
 CLAIM = timedelta(minutes=30)
 """How long a person who took a review holds it, unless it is closed or given back before."""
 
@@ -244,7 +244,6 @@ def _review_of_run(operation: Operation, run: str) -> Review | None:
 
 
 def _create(operation: Operation, question: Question, now: datetime, opened_by: User | None) -> Review:
-    hours = getattr(settings, "OPSBOARD_REVIEW_AGE_LIMIT_HOURS", AGE_LIMIT_HOURS)
     return Review.objects.create(
         operation=operation,
         run=question.run,
@@ -256,7 +255,7 @@ def _create(operation: Operation, question: Question, now: datetime, opened_by: 
         opened_by=opened_by,
         opened_by_name=opened_by.get_username() if opened_by else "",
         opened_at=now,
-        due_at=now + timedelta(hours=hours),
+        due_at=now + age_limit(),
     )
 
 
@@ -308,6 +307,10 @@ def _follow(review: Review, resolution: Resolution, now: datetime) -> None:
         still_open.update(snoozed_until=resolution.snoozed_until, **_HELD_BY_NOBODY)
         return
     is_closed_by_this = still_open.update(closed_at=now, verdict=resolution.verdict, **_HELD_BY_NOBODY)
+    if review.operation.is_layered:
+        if is_closed_by_this:
+            follow_resolution(review, resolution, now)
+        return
     set_status(review.operation, *_afterwards(review, resolution), now)
     if is_closed_by_this:
         act = _act_of(resolution)

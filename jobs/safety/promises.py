@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import timedelta
-from typing import TYPE_CHECKING, ClassVar, TypeAlias
+from typing import TYPE_CHECKING, Any, ClassVar, TypeAlias
 
 from jobs.domain.idempotency import Idempotency
 from jobs.safety.errors import MisuseError
@@ -99,6 +99,6 @@ def days(count: float) -> timedelta:
     return timedelta(days=count)
 
 
-def _require_positive(name: str, value: timedelta) -> None:
+def _require_positive(name: str, value: Any) -> None:
     if not isinstance(value, timedelta) or value <= timedelta():
         raise MisuseError(f"{name} wants a duration above zero, such as hours(24).")

@@ -1,0 +1,339 @@
+"""Attempts at operations: the claim that begins one, and the end that it reports (protocol, W3 and W6).
+
+Decisions are fenced: each restates that this attempt still holds its operation, and believes the count of rows that it
+changed. Facts are not: an attempt that was taken over still tells how it ended.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+from typing import Any
+
+from django.db.models import F, Q
+
+from jobs.domain.backoff import Backoff
+from jobs.domain.decisions import Action, Decision
+from jobs.domain.operation_rules import decide
+from jobs.domain.operations import AskedBy, AttemptOutcome, DedupCause, EffectStatus, ErrorKind, Snapshot
+from jobs.domain.operations import OperationStatus as Status
+from jobs.ledger import events
+from jobs.ledger.adoption import adopt
+from jobs.ledger.database import now as database_now
+from jobs.ledger.database import outlasting_locks, own_transaction
+from jobs.ledger.moves import REST, move
+from jobs.ledger.snapshots import snapshot_of
+from jobs.models import Attempt, Operation
+
+
+@dataclass(frozen=True, kw_only=True)
+class Delivered:
+    """What a worker has in hand: the call as bound to the function's parameters, and the RQ job that brings it.
+
+    `is_submitted`: the job names an operation that must be on record. `process`: the fields of Attempt that identify
+    the process. `may_run`: from now on, the job's time limit and the grace of the settings.
+    """
+
+    operation_id: str
+    connection: str
+    queue: str
+    job_id: str
+    job_created_at: datetime | None
+    execution_id: str
+    worker_name: str
+    job_type: str
+    args: dict[str, Any]
+    args_fingerprint: str
+    entity: str
+    dispatch: dict[str, Any]
+    policy: dict[str, Any]
+    declared_effects: tuple[str, ...]
+    may_run: timedelta
+    is_submitted: bool = False
+    was_abandoned: bool = False
+    """RQ has filed an earlier run of this very job as abandoned."""
+    process: dict[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Claim:
+    """What came of a delivery: an attempt that may run, or None and the decision that turned it away."""
+
+    operation: Operation | None
+    attempt: Attempt | None
+    decision: Decision
+
+
+@dataclass(frozen=True, kw_only=True)
+class Failure:
+    """How an attempt failed, with texts that are masked already. `retry_after`: what the other side asked for."""
+
+    kind: ErrorKind
+    error_class: str
+    error_line: str
+    retry_after: timedelta | None = None
+    is_stopped: bool = False
+    """It ended early since its worker was asked to stop: that is no failure."""
+    is_unfinished: bool = False
+    """It returned while an effect was begun (protocol, C19)."""
+
+
+@outlasting_locks
+def claim(delivered: Delivered) -> Claim:
+    """Take the operation, or say why not: one transaction, one winner (protocol, W3).
+
+    The decision on a page was advice; this one counts. Raises RuntimeError inside a transaction.
+    """
+    with own_transaction():
+        now = database_now()
+        operation = _locked(delivered.operation_id) or _adopted(delivered, now)
+        if operation is None:
+            return Claim(operation=None, attempt=None, decision=decide(Snapshot(exists=False), now, AskedBy.AUTO))
+        _note_delivery(operation, delivered, now)
+        _lose_if_over(operation, now)
+        snapshot = snapshot_of(operation, now, args_fingerprint=delivered.args_fingerprint)
+        decision = decide(snapshot, now, AskedBy.AUTO)
+        if decision.action in (Action.RETRY, Action.PROBE):
+            return Claim(operation=operation, attempt=_begin(operation, delivered, decision, now), decision=decision)
+        _turn_away(operation, delivered, decision, snapshot, now)
+        return Claim(operation=operation, attempt=None, decision=decision)
+
+
+@outlasting_locks
+def complete(operation: Operation, attempt: Attempt) -> bool:
+    """The job returned and nothing is left open (protocol, W6). False when the attempt was taken over meanwhile."""
+    with own_transaction():
+        now = database_now()
+        done = _held(operation, attempt).update(
+            status=Status.COMPLETED,
+            reason_code="completed",
+            reason_text="",
+            due_at=None,
+            next_attempt_at=None,
+            last_error="",
+            updated_at=now,
+            version=F("version") + 1,
+            **REST,
+        )
+        _end(attempt, AttemptOutcome.COMPLETED if done else AttemptOutcome.SUPERSEDED, now)
+        if not done:
+            _note_superseded(operation, attempt, now)
+    return bool(done)
+
+
+@outlasting_locks
+def fail(operation: Operation, attempt: Attempt, failure: Failure, *, chance: float) -> Decision | None:
+    """The job raised: what is next is decided, and done, in one transaction. None when it was taken over meanwhile.
+
+    `chance`: 0 to 1, where in its range the delay before the next attempt falls. The operation is refreshed.
+    """
+    with own_transaction():
+        now = database_now()
+        if not _held(operation, attempt).update(**_after_failure(operation, failure), **REST):
+            _end(attempt, AttemptOutcome.SUPERSEDED, now, failure)
+            _note_superseded(operation, attempt, now)
+            return None
+        _end(attempt, AttemptOutcome.FAILED, now, failure)
+        operation.refresh_from_db()
+        snapshot = snapshot_of(operation, now)
+        decision = decide(snapshot, now, AskedBy.AUTO)
+        retry_at = now + _delay(operation, failure, chance)
+        move(operation, decision, snapshot, now, retry_at=retry_at, is_on_its_way=True)
+        outcome = _outcome_of(operation, failure)
+        Attempt.objects.filter(pk=attempt.pk).update(outcome=outcome, decision_code=decision.code)
+        return decision
+
+
+@outlasting_locks
+def cancel(operation: Operation, attempt: Attempt, text: str) -> bool:
+    """The attempt has seen that it is to be cancelled, before anything left the system. False when taken over."""
+    with own_transaction():
+        now = database_now()
+        done = _held(operation, attempt).update(
+            status=Status.CANCELLED, reason_code="cancelled", reason_text=text, due_at=None, updated_at=now, **REST
+        )
+        _end(attempt, AttemptOutcome.CANCELLED if done else AttemptOutcome.SUPERSEDED, now)
+        return bool(done)
+
+
+@outlasting_locks
+def take_over(operation_pk: int, attempt_id: Any, *, fence: int, proof: str) -> Decision | None:
+    """The attempt is dead and reported nothing: it is lost, and what is next is decided (protocol, 1.6).
+
+    `proof`: lease_over, or how its death was proved before (Attempt.death_proof). Restates what was seen: None when
+    the attempt has reported, or somebody else was faster, or its lease is not over after all.
+    """
+    with own_transaction():
+        now = database_now()
+        seen = Operation.objects.filter(pk=operation_pk, status=Status.RUNNING, current_attempt=attempt_id, fence=fence)
+        if proof == LEASE_OVER:
+            seen = seen.filter(lease_until__lte=now)
+        if not seen.update(version=F("version") + 1):
+            return None
+        operation = Operation.objects.get(pk=operation_pk)
+        _lose(operation, now, proof)
+        snapshot = snapshot_of(operation, now)
+        decision = decide(snapshot, now, AskedBy.SWEEPER)
+        move(operation, decision, snapshot, now, retry_at=now)
+        return decision
+
+
+def is_cancel_requested(operation: Operation) -> bool:
+    """Whether an operator has asked for it to be cancelled."""
+    return Operation.objects.filter(pk=operation.pk, cancel_requested_at__isnull=False).exists()
+
+
+def holds(operation: Operation, attempt: Attempt) -> bool:
+    """Whether the attempt holds its operation now; what it does a moment later is for the fence of each write."""
+    return bool(_held(operation, attempt).filter(lease_until__gt=database_now()).exists())
+
+
+LEASE_OVER = "lease_over"
+
+
+# ----------------------------------------------------------------------------------------------------------------------
+
+
+def _locked(operation_id: str) -> Operation | None:
+    """The row, locked by a write that changes nothing that counts: portable, and SQLite need not upgrade a read."""
+    rows = Operation.objects.filter(operation_id=operation_id)
+    return rows.get() if rows.update(version=F("version") + 1) else None
+
+
+def _adopted(delivered: Delivered, now: datetime) -> Operation | None:
+    """A job that was enqueued by `.delay()` has no row before its first claim (protocol, 3)."""
+    return None if delivered.is_submitted else adopt(delivered, now)
+
+
+def _note_delivery(operation: Operation, delivered: Delivered, now: datetime) -> None:
+    """The job that brought it, if that is not on record yet."""
+    if operation.deliveries.filter(job_id=delivered.job_id).exists():
+        return
+    was_pushed = operation.job_id == delivered.job_id and operation.origin == Operation.Origin.SUBMITTED
+    cause = "submit" if was_pushed else "delay"
+    events.note_delivery(operation, delivered.job_id, cause, now)
+
+
+def _lose_if_over(operation: Operation, now: datetime) -> None:
+    """The lease of the last attempt has run out: it is dead, and its operation free (protocol, C12)."""
+    if operation.status == Status.RUNNING and operation.lease_until is not None and operation.lease_until <= now:
+        _lose(operation, now, LEASE_OVER)
+
+
+def _lose(operation: Operation, now: datetime, proof: str) -> None:
+    attempt = operation.attempts.get(fence=operation.fence, outcome="")
+    Attempt.objects.filter(pk=attempt.pk, ended_at=None).update(
+        ended_at=now, outcome=AttemptOutcome.LOST, error_kind=ErrorKind.LOST, death_proof=proof
+    )
+    operation.fence += 1
+    operation.lost_attempts += 1
+    operation.last_error = ErrorKind.LOST
+    operation.current_attempt = operation.lease_until = None
+    operation.save(update_fields=["fence", "lost_attempts", "last_error", "current_attempt", "lease_until"])
+    events.note(operation, events.Kind.TAKEN_OVER, now=now, code=proof, attempt=attempt)
+
+
+def _begin(operation: Operation, delivered: Delivered, decision: Decision, now: datetime) -> Attempt:
+    operation.fence += 1
+    operation.attempts_used += 1
+    attempt = _attempt(operation, delivered, decision, now, number=operation.attempts_used)
+    attempt.lease_until = now + delivered.may_run
+    attempt.save(force_insert=True)
+    operation.status = Status.RUNNING
+    operation.current_attempt = attempt.pk
+    operation.lease_until = operation.due_at = attempt.lease_until
+    operation.next_attempt_at = None
+    operation.job_id = delivered.job_id
+    operation.reason_code, operation.reason_text = decision.code, ""
+    operation.updated_at = now
+    operation.save(update_fields=_CLAIMED)
+    return attempt
+
+
+_CLAIMED = (
+    *("fence", "attempts_used", "status", "current_attempt", "lease_until", "due_at", "next_attempt_at", "job_id"),
+    *("reason_code", "reason_text", "updated_at"),
+)
+
+
+def _attempt(operation: Operation, delivered: Delivered, decision: Decision, now: datetime, number: int) -> Attempt:
+    return Attempt(
+        operation=operation,
+        number=number,
+        fence=operation.fence,
+        job_id=delivered.job_id,
+        execution_id=delivered.execution_id,
+        worker_name=delivered.worker_name,
+        started_at=now,
+        decision_code=decision.code,
+        **delivered.process,
+    )
+
+
+def _turn_away(
+    operation: Operation, delivered: Delivered, decision: Decision, snapshot: Snapshot, now: datetime
+) -> None:
+    """A delivery that must not run: on record as an attempt of number 0, and what follows for the operation."""
+    is_duplicate = decision.action is Action.SKIP_DUPLICATE
+    attempt = _attempt(operation, delivered, decision, now, number=0)
+    attempt.ended_at = now
+    attempt.outcome = AttemptOutcome.SKIPPED_DUPLICATE if is_duplicate else AttemptOutcome.REFUSED
+    attempt.save(force_insert=True)
+    if is_duplicate:
+        cause: DedupCause = events.dedup_cause(operation, delivered.job_id, was_abandoned=delivered.was_abandoned)
+        events.note(operation, events.Kind.DEDUP, now=now, code=cause, text=decision.sentence, attempt=attempt)
+        return
+    events.note(operation, events.Kind.REFUSED, now=now, code=decision.code, text=decision.sentence, attempt=attempt)
+    is_free = operation.current_attempt is None and operation.status not in _AT_REST
+    if is_free and decision.code not in _LEAVES_ALONE:
+        move(operation, decision, snapshot, now, retry_at=now)
+
+
+_AT_REST = (Status.COMPLETED, Status.FAILED, Status.CANCELLED, Status.UNKNOWN)
+_LEAVES_ALONE = ("args_mismatch", "backoff", "in_progress")
+"""Refusals that say something of the delivery, and nothing of the operation."""
+
+
+def _held(operation: Operation, attempt: Attempt) -> Any:
+    return Operation.objects.filter(pk=operation.pk, status=Status.RUNNING, current_attempt=attempt.pk)
+
+
+def _after_failure(operation: Operation, failure: Failure) -> dict[str, Any]:
+    if failure.is_stopped:
+        return {"max_attempts": F("max_attempts") + 1}
+    return {"last_error": failure.kind}
+
+
+def _end(attempt: Attempt, outcome: AttemptOutcome, now: datetime, failure: Failure | None = None) -> None:
+    """The attempt's own end. One that was taken over and reports after all is no longer lost but superseded."""
+    texts = {}
+    if failure is not None:
+        texts = {
+            "error_kind": failure.kind,
+            "error_class": failure.error_class,
+            "error_line": failure.error_line,
+        }
+    unreported = Q(ended_at=None) | Q(outcome=AttemptOutcome.LOST)
+    Attempt.objects.filter(unreported, pk=attempt.pk).update(ended_at=now, outcome=outcome, **texts)
+
+
+def _note_superseded(operation: Operation, attempt: Attempt, now: datetime) -> None:
+    if operation.effects.filter(begun_by=attempt, status=EffectStatus.COMPLETED).exists():
+        text = "An attempt that had been taken over reported that its call had succeeded."
+        events.note(operation, events.Kind.LATE_EVIDENCE, now=now, text=text, attempt=attempt)
+
+
+def _delay(operation: Operation, failure: Failure, chance: float) -> timedelta:
+    if failure.is_stopped:
+        return timedelta()
+    policy = Backoff.from_json(operation.policy)
+    own = policy.delay(operation.attempts_used, chance=chance)
+    return max(own, failure.retry_after or timedelta())
+
+
+def _outcome_of(operation: Operation, failure: Failure) -> AttemptOutcome:
+    if operation.status == Status.UNKNOWN or failure.is_unfinished:
+        return AttemptOutcome.UNKNOWN
+    if operation.status == Status.RETRY_WAIT:
+        return AttemptOutcome.RETRYING
+    return AttemptOutcome.CANCELLED if operation.status == Status.CANCELLED else AttemptOutcome.FAILED

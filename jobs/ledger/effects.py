@@ -1,0 +1,268 @@
+"""Effects of operations: *begun* is committed before the call, *completed* after it (protocol, W4 and W5).
+
+Beginning is fenced; what is known of a call that was made is a fact, and is stored whoever holds the operation now.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from datetime import datetime, timedelta
+from typing import Any
+
+from django.db import IntegrityError
+from django.db.models import F
+
+from jobs.domain.decisions import Action, Decision
+from jobs.domain.idempotency import Idempotency
+from jobs.domain.operation_rules import decide
+from jobs.domain.operations import AskedBy, EffectState, EffectStatus
+from jobs.domain.operations import OperationStatus as Status
+from jobs.ledger import events
+from jobs.ledger.database import now as database_now
+from jobs.ledger.database import outlasting_locks, own_transaction, same_transaction
+from jobs.ledger.late_evidence import take_late_evidence
+from jobs.ledger.snapshots import effect_state, only, snapshot_of
+from jobs.models import Attempt, Effect, Operation
+
+__all__ = ["same_transaction"]
+
+Source = Effect.Source
+
+
+class Fenced(Exception):
+    """This attempt holds its operation no more, or too little time is left for a call: nothing may be begun."""
+
+
+class Cancelled(Exception):
+    """An operator wants it cancelled, and nothing has left the system yet."""
+
+
+class StillOpen(Exception):
+    """It was begun before, and may not be begun again now; `decision` says why (R8 to R13)."""
+
+    def __init__(self, decision: Decision) -> None:
+        super().__init__(decision.sentence)
+        self.decision = decision
+
+
+@dataclass(frozen=True, kw_only=True)
+class Plan:
+    """An effect as the code that runs now wants it. `key`: that of its first call, if it was begun before."""
+
+    name: str
+    item: str
+    idempotency: Idempotency
+    key: str
+    request_fingerprint: str = ""
+    remembered_for: timedelta | None = None
+    settles_in: timedelta | None = None
+    has_probe: bool = False
+    call_timeout: timedelta
+
+
+def find(operation: Operation, name: str, item: str) -> Effect | None:
+    """The effect's row; None while it was never begun."""
+    return operation.effects.select_related("begun_by").filter(name=name, item=item).first()
+
+
+@outlasting_locks
+def begin(operation: Operation, attempt: Attempt, plan: Plan) -> Effect:
+    """Commit that the call is about to be made (W4). Returns the row as it is now: a completed one is not begun again.
+
+    Raises Fenced, Cancelled, StillOpen, and RuntimeError inside a transaction, which could take the intent back (C14).
+    """
+    with own_transaction():
+        now = database_now()
+        _require_lease(operation, attempt, now + plan.call_timeout)
+        _require_no_cancel(operation)
+        effect = find(operation, plan.name, plan.item)
+        if effect is None:
+            return _create(operation, attempt, plan, now)
+        if effect.status == EffectStatus.COMPLETED:
+            return effect
+        if effect.status != EffectStatus.RELEASED:
+            _require_repeat(operation, attempt, effect, plan, now)
+        return _begin_again(attempt, effect, plan, now)
+
+
+@outlasting_locks
+def complete(
+    effect: Effect, attempt: Attempt, *, external_id: str = "", result: Any = None, source: str = Source.JOB
+) -> None:
+    """The call succeeded, and this is what it is known as (W5). Not fenced: it is a fact, however late it comes."""
+    with own_transaction():
+        now = database_now()
+        done = Effect.objects.filter(pk=effect.pk, status=EffectStatus.BEGUN, begun_by=attempt).update(
+            status=EffectStatus.COMPLETED, completed_at=now, external_id=external_id, result=result, source=source
+        )
+        if not done:
+            take_late_evidence(effect, attempt, external_id=external_id, result=result, now=now)
+        effect.refresh_from_db()
+
+
+@outlasting_locks
+def release(effect: Effect, attempt: Attempt, *, code: str, text: str) -> bool:
+    """The call was provably not made: it may be begun again, under the same key. False: in other hands."""
+    with own_transaction():
+        released = Effect.objects.filter(pk=effect.pk, status=EffectStatus.BEGUN, begun_by=attempt).update(
+            status=EffectStatus.RELEASED
+        )
+        if released:
+            events.note(
+                effect.operation,
+                events.Kind.RELEASED,
+                now=database_now(),
+                code=code,
+                text=text,
+                attempt=attempt,
+                effect=effect,
+            )
+        effect.refresh_from_db()
+        return bool(released)
+
+
+@outlasting_locks
+def note_probe(
+    effect: Effect, attempt: Attempt, *, is_found: bool, is_absent: bool, external_id: str = "", text: str = ""
+) -> None:
+    """What the other side said of an effect that an earlier attempt began (R13). Raises Fenced.
+
+    Fenced, since an absence that an overtaken attempt was told may be past: by now a later one may have begun it again.
+    """
+    with own_transaction():
+        now = database_now()
+        _require_lease(effect.operation, attempt, now)
+        seen = Effect.objects.filter(pk=effect.pk, status=EffectStatus.BEGUN, begun_by=effect.begun_by)
+        changes: dict[str, Any] = {"probe_text": text[:400]}
+        if is_found:
+            changes |= {
+                "status": EffectStatus.COMPLETED,
+                "completed_at": now,
+                "external_id": external_id,
+                "source": Source.PROBE,
+            }
+        elif is_absent:
+            changes |= {"status": EffectStatus.RELEASED, "source": Source.PROBE}
+        else:
+            changes["probes_made"] = F("probes_made") + 1
+        if not seen.update(**changes):
+            raise Fenced
+        code = "probe_found" if is_found else "probe_absent" if is_absent else "probe_inconclusive"
+        events.note(effect.operation, events.Kind.PROBED, now=now, code=code, text=text, attempt=attempt, effect=effect)
+        effect.refresh_from_db()
+
+
+def hold_within(operation: Operation, attempt: Attempt) -> None:
+    """Lock the operation for the rest of the transaction, if this attempt still holds it. Raises Fenced."""
+    _require_lease(operation, attempt, database_now())
+
+
+def record_within(operation: Operation, attempt: Attempt, name: str, item: str, result: Any) -> Effect:
+    """The fact of a change in our own database, committed together with the change (protocol, 1.3)."""
+    now = database_now()
+    return Effect.objects.create(
+        operation=operation,
+        name=name,
+        item=item,
+        idempotency=Idempotency.REPEATABLE,
+        status=EffectStatus.COMPLETED,
+        begun_by=attempt,
+        begun_at=now,
+        completed_at=now,
+        result=result,
+    )
+
+
+def decision_now(operation: Operation, effect: Effect, plan: Plan) -> Decision:
+    """What the rules say at this moment of an effect that an earlier attempt began."""
+    return decision_about(operation, effect, plan, database_now())
+
+
+def decision_about(operation: Operation, effect: Effect, plan: Plan | None, now: datetime) -> Decision:
+    """What the rules say of this effect alone: may the code that runs now begin it again?"""
+    alone = only(snapshot_of(operation, now), [_planned(effect, plan, now)])
+    # Asked by the attempt that holds the operation: it stands in nobody's way.
+    return decide(replace(alone, attempt=None, is_cancel_requested=False), now, AskedBy.OPERATOR)
+
+
+# ----------------------------------------------------------------------------------------------------------------------
+
+
+def _require_lease(operation: Operation, attempt: Attempt, until: datetime) -> None:
+    """The fence, as a write: it locks the row against a takeover until the transaction ends."""
+    held = Operation.objects.filter(
+        pk=operation.pk, status=Status.RUNNING, current_attempt=attempt.pk, lease_until__gt=until
+    )
+    if not held.update(version=F("version") + 1):
+        raise Fenced
+
+
+def _require_no_cancel(operation: Operation) -> None:
+    """A wish to cancel is honoured as long as nothing has left the system; then the job is seen through (R15)."""
+    is_wanted = Operation.objects.filter(pk=operation.pk, cancel_requested_at__isnull=False).exists()
+    if is_wanted and not operation.effects.exclude(status=EffectStatus.RELEASED).exists():
+        raise Cancelled
+
+
+def _create(operation: Operation, attempt: Attempt, plan: Plan, now: datetime) -> Effect:
+    try:
+        return Effect.objects.create(
+            operation=operation,
+            name=plan.name,
+            item=plan.item,
+            idempotency=plan.idempotency,
+            idempotency_key=plan.key,
+            **_call(attempt, plan, now),
+        )
+    except IntegrityError:
+        # Only this attempt may begin effects, so it is one that the code begins twice at once, in threads of its own.
+        raise Fenced from None
+
+
+def _call(attempt: Attempt, plan: Plan, now: datetime) -> dict[str, Any]:
+    """The fields of an effect whose call is made now for the first time, or for the first time that it can count."""
+    return {
+        "status": EffectStatus.BEGUN,
+        "request_fingerprint": plan.request_fingerprint,
+        "key_valid_until": now + plan.remembered_for if plan.remembered_for else None,
+        "settles_in_seconds": plan.settles_in.total_seconds() if plan.settles_in is not None else None,
+        "has_probe": plan.has_probe,
+        "begun_by": attempt,
+        "begun_at": now,
+        "source": Source.JOB,
+    }
+
+
+def _begin_again(attempt: Attempt, effect: Effect, plan: Plan, now: datetime) -> Effect:
+    """Under the same key. Of one that was never carried out, all counts from now; else its first call does."""
+    is_first = effect.status == EffectStatus.RELEASED
+    changes = _call(attempt, plan, now) if is_first else {"begun_by": attempt, "begun_at": now}
+    if is_first:
+        changes |= {"idempotency": plan.idempotency, "probes_made": 0, "probe_text": ""}
+    seen = Effect.objects.filter(pk=effect.pk, status=effect.status, begun_by=effect.begun_by)
+    if not seen.update(**changes):
+        raise Fenced
+    effect.refresh_from_db()
+    return effect
+
+
+def _require_repeat(operation: Operation, attempt: Attempt, effect: Effect, plan: Plan, now: datetime) -> None:
+    """It was begun before: only what the rules call safe may be called again, by the words of the first call."""
+    if effect.begun_by_id == attempt.pk:
+        raise StillOpen(_BEGUN_TWICE)
+    decision = decision_about(operation, effect, plan, now)
+    if decision.action is not Action.RETRY:
+        raise StillOpen(decision)
+
+
+def _planned(effect: Effect, plan: Plan | None, now: datetime) -> EffectState:
+    state = effect_state(effect, now)
+    if plan is None:
+        return state
+    is_same = plan.request_fingerprint == effect.request_fingerprint
+    return replace(state, is_same_request=is_same)
+
+
+_BEGUN_TWICE = Decision(
+    Action.REVIEW, "effect_unknown", "This attempt has begun it already, and does not know how that ended."
+)

@@ -1,0 +1,109 @@
+"""An operation's rows as the rules see them (jobs.domain.operations.Snapshot)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import replace
+from datetime import datetime, timedelta
+
+from django.conf import settings
+
+from jobs.domain.backoff import Backoff
+from jobs.domain.idempotency import Idempotency
+from jobs.domain.operations import AttemptOutcome, EffectState, EffectStatus, ErrorKind, LiveAttempt, Snapshot
+from jobs.domain.operations import OperationStatus as Status
+from jobs.models import Attempt, Effect, Operation
+
+CALL_TIMEOUT_SECONDS = 30
+ABANDONED = "abandoned_possible_effect"
+"""The reason code of an operation whose review was given up (protocol, 2.1)."""
+
+
+def call_timeout() -> timedelta:
+    """How long a call to the outside may take at most, unless its effect says otherwise."""
+    return timedelta(seconds=getattr(settings, "OPSBOARD_CALL_TIMEOUT_SECONDS", CALL_TIMEOUT_SECONDS))
+
+
+def snapshot_of(operation: Operation, now: datetime, *, args_fingerprint: str | None = None) -> Snapshot:
+    """What a decision about the operation is taken from; two queries, one more while it runs.
+
+    `args_fingerprint`: of the call that asks; None where nobody asks with a call.
+    """
+    effects = list(operation.effects.select_related("begun_by").order_by("id"))
+    completed = operation.status == Status.COMPLETED
+    finisher = operation.attempts.filter(outcome=AttemptOutcome.COMPLETED).first() if completed else None
+    return Snapshot(
+        status=Status(operation.status),
+        has_same_arguments=args_fingerprint is None or args_fingerprint == operation.args_fingerprint,
+        reason=operation.reason_text,
+        closed_at=operation.updated_at,
+        is_abandoned=operation.reason_code == ABANDONED,
+        has_open_review=operation.reviews.filter(closed_at=None).exists(),
+        attempt=_live_attempt(operation),
+        effects=tuple(effect_state(effect, now) for effect in effects),
+        declared_effects=tuple(operation.declared_effects),
+        is_layered=operation.is_layered,
+        is_cancel_requested=operation.cancel_requested_at is not None,
+        last_error=ErrorKind(operation.last_error) if operation.last_error else None,
+        last_message=_last_message(operation),
+        attempts_used=operation.attempts_used,
+        max_attempts=operation.max_attempts,
+        lost_attempts=operation.lost_attempts,
+        max_lost=Backoff.from_json(operation.policy).max_lost,
+        next_attempt_at=operation.next_attempt_at if operation.status == Status.RETRY_WAIT else None,
+        external_id=next((effect.external_id for effect in effects if effect.external_id), ""),
+        completed_by_attempt=finisher.number if finisher else None,
+        call_timeout=call_timeout(),
+    )
+
+
+def effect_state(effect: Effect, now: datetime) -> EffectState:
+    """One effect as the rules see it."""
+    begun_by = effect.begun_by
+    may_act = begun_by is not None and begun_by.ended_at is None and _lease_of(begun_by) > now
+    settles = effect.settles_in_seconds
+    return EffectState(
+        name=effect.name,
+        item=effect.item,
+        idempotency=Idempotency(effect.idempotency),
+        status=EffectStatus(effect.status),
+        begun_at=effect.begun_at,
+        key_valid_until=effect.key_valid_until,
+        has_probe=effect.has_probe,
+        settled_at=effect.begun_at + timedelta(seconds=settles) if effect.begun_at and settles is not None else None,
+        may_still_act=may_act,
+        dead_after=_lease_of(begun_by) if begun_by and may_act else None,
+        probes_made=effect.probes_made,
+    )
+
+
+def only(snapshot: Snapshot, effects: Iterable[EffectState]) -> Snapshot:
+    """The same operation, if it had no effects but these."""
+    return replace(snapshot, effects=tuple(effects))
+
+
+def _live_attempt(operation: Operation) -> LiveAttempt | None:
+    if operation.current_attempt is None or operation.lease_until is None:
+        return None
+    attempt = Attempt.objects.filter(pk=operation.current_attempt).first()
+    if attempt is None:
+        return None
+    return LiveAttempt(
+        number=attempt.number,
+        worker_name=attempt.worker_name,
+        started_at=attempt.started_at,
+        lease_until=operation.lease_until,
+        is_proved_dead=attempt.ended_at is not None,
+    )
+
+
+def _lease_of(attempt: Attempt) -> datetime:
+    assert attempt.lease_until is not None, "an attempt that began an effect was claimed with a lease"
+    return attempt.lease_until
+
+
+def _last_message(operation: Operation) -> str:
+    if not operation.last_error:
+        return ""
+    attempt = operation.attempts.exclude(error_class="").order_by("started_at").last()
+    return ": ".join(part for part in (attempt.error_class, attempt.error_line) if part) if attempt else ""
