@@ -54,7 +54,7 @@ DIMENSIONS = {**EFFECT, **OPERATION}
 NAMES = tuple(DIMENSIONS)
 # More doubt about the same effect: pairs of (surer, more doubtful). A key that is forgotten and an answer that can be
 # had are doubts of different kinds, so keyed and checkable are not compared; nor are ways of being sure.
-MORE_DOUBT = {
+MORE_DOUBT: dict[str, tuple] = {
     name: (({}, values[1]),) for name, values in EFFECT.items() if name not in ("class", "status", "probe")
 } | {
     "class": (
