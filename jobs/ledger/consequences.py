@@ -12,6 +12,7 @@ from jobs.domain.decisions import Action, Decision
 from jobs.domain.operations import EffectStatus
 from jobs.domain.operations import OperationStatus as Status
 from jobs.domain.verdicts import Verdict
+from jobs.ledger import events
 from jobs.ledger.moves import rest, wait_until
 from jobs.ledger.snapshots import ABANDONED
 from jobs.models import Effect, Operation, Resolution, Review
@@ -49,7 +50,9 @@ def _settle_effect(effect: Effect, verdict: Verdict, resolution: Resolution, now
         changes["source"] = Effect.Source.HUMAN if is_human else Effect.Source.LATE_EVIDENCE
     # What has become a fact since the review was opened stays one.
     in_question = Effect.objects.filter(pk=effect.pk, status__in=(EffectStatus.UNKNOWN, EffectStatus.BEGUN))
-    in_question.update(**changes)
+    if in_question.update(**changes) and verdict is Verdict.DID_NOT_HAPPEN:
+        code, operation = "said_not_happened", effect.operation
+        events.note(operation, events.Kind.RELEASED, now=now, code=code, effect=effect, text=resolution.reason)
 
 
 _EFFECT_AFTER = {

@@ -98,6 +98,8 @@ def run_delivery(kind: JobKind, function: Callable[..., Any], args: tuple[Any, .
     needed. Raises what the job raised when that was its last word, so that RQ's failed registry agrees.
     """
     job = deliveries.job_in_hand()
+    if _current.get() is not None:
+        raise MisuseError(f"One operation can't be part of another: queue it by {kind.path}.submit(…).")
     if job is None:
         raise MisuseError(f"Queue it by {kind.path}.submit(…) or .delay(…); a test calls its .function(…).")
     if job.timeout_seconds is None:
