@@ -204,8 +204,8 @@ def _path_of(serializer: Any) -> str:
 
 
 def _operation_of(job: rq.job.Job) -> str | None:
-    meta = job.meta if isinstance(job.meta, dict) else {}
-    named = meta.get(META)
+    meta: Any = job.meta
+    named = meta.get(META) if isinstance(meta, dict) else None
     return named if isinstance(named, str) else None
 
 

@@ -23,7 +23,7 @@ def probe(handle: Any) -> Any:
     return BEHAVIOUR["probe"](handle)
 
 
-SAFETIES = {
+SAFETIES: dict[str, Any] = {
     "repeatable": Repeatable(),
     "keyed": Keyed(hours(24)),
     "checkable": Checkable(probe, settles_in=seconds(0)),
