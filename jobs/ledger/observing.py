@@ -7,13 +7,21 @@ from datetime import datetime, timedelta
 from typing import Any
 from uuid import UUID
 
+from django.conf import settings
 from django.db.models import Q
 
 from jobs.models import ObserverState
 
 LEASE = timedelta(seconds=15)
 """After a crash the next observer takes over within this time."""
+RETENTION_DAYS = 90
+"""How long a failure is kept after its job left Redis, unless OPSBOARD_RETENTION_DAYS says otherwise."""
 _NAME = "observer"
+
+
+def retention_days() -> int:
+    """How long that is here."""
+    return int(getattr(settings, "OPSBOARD_RETENTION_DAYS", RETENTION_DAYS))
 
 
 def observer_state() -> ObserverState | None:

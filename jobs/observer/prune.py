@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import datetime, timedelta
 
 from jobs.ledger.failures import forget_departed
-from jobs.selectors.observer import retention_days
+from jobs.ledger.observing import retention_days
 
 BATCH = 500
 

@@ -7,19 +7,16 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from django.conf import settings
 from django.contrib.auth.models import User
 from django.db.models import Count
 
 from jobs.domain.notices import Notice
 from jobs.domain.watch import WatchReport
 from jobs.domain.watch_state import Watch, WatchState, connection_watch_warnings, fill_percent, watch_warnings
+from jobs.ledger.observing import retention_days
 from jobs.models import AuditEntry, ObserverState
 from jobs.permissions import Permission, Visibility, may
 from jobs.selectors.lists import visible_connections
-
-RETENTION_DAYS = 90
-"""How long a failure is kept after its job left Redis, unless OPSBOARD_RETENTION_DAYS says otherwise."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -62,11 +59,6 @@ class ObserverPage:
         if self.notices:
             return max(self.notices).level.word
         return "hint" if self.watch.state is WatchState.STARTING else "ok"
-
-
-def retention_days() -> int:
-    """How long a failure is kept after its job left Redis."""
-    return int(getattr(settings, "OPSBOARD_RETENTION_DAYS", RETENTION_DAYS))
 
 
 def observer_health(now: datetime) -> Watch:
