@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from datetime import datetime
 
 from jobs.domain.operations import DedupCause
@@ -47,6 +48,19 @@ def operation_of_delivery(connection: str, queue: str, job_id: str) -> Operation
     # Dispatched a moment ago: its delivery is on record only once the push is known to have gone through.
     layered = Operation.objects.exclude(origin=Operation.Origin.PLAIN)
     return layered.filter(connection=connection, queue=queue, job_id=job_id).first()
+
+
+def operations_of_deliveries(connection: str, jobs: Collection[tuple[str, str]]) -> dict[tuple[str, str], Operation]:
+    """The same for many RQ jobs by (queue, job id): those that deliver an operation; two queries, none for none."""
+    if not jobs:
+        return {}
+    wanted, ids = set(jobs), {job_id for _queue, job_id in jobs}
+    layered = Operation.objects.exclude(origin=Operation.Origin.PLAIN)
+    dispatched = layered.filter(connection=connection, job_id__in=ids)
+    found = {(one.queue, one.job_id): one for one in dispatched.order_by("created_at", "id")}
+    delivered = Delivery.objects.filter(connection=connection, job_id__in=ids).select_related("operation")
+    found |= {(one.queue, one.job_id): one.operation for one in delivered.order_by("at", "id")}
+    return {place: operation for place, operation in found.items() if place in wanted}
 
 
 def dedup_cause(operation: Operation, job_id: str, *, was_abandoned: bool) -> DedupCause:

@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from dataclasses import replace
+from collections.abc import Collection, Iterable
+from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 
 from django.conf import settings
+from django.db.models import Q, QuerySet
 
 from jobs.domain.backoff import Backoff
 from jobs.domain.idempotency import Idempotency
 from jobs.domain.operations import AttemptOutcome, EffectState, EffectStatus, ErrorKind, LiveAttempt, Snapshot
 from jobs.domain.operations import OperationStatus as Status
-from jobs.models import Attempt, Effect, Operation
+from jobs.models import Attempt, Effect, Operation, Review
 
 CALL_TIMEOUT_SECONDS = 30
 ABANDONED = "abandoned_possible_effect"
@@ -29,32 +30,33 @@ def snapshot_of(operation: Operation, now: datetime, *, args_fingerprint: str | 
 
     `args_fingerprint`: of the call that asks; None where nobody asks with a call.
     """
-    effects = list(operation.effects.select_related("begun_by").order_by("id"))
     completed = operation.status == Status.COMPLETED
-    finisher = operation.attempts.filter(outcome=AttemptOutcome.COMPLETED).first() if completed else None
-    return Snapshot(
-        status=Status(operation.status),
-        has_same_arguments=args_fingerprint is None or args_fingerprint == operation.args_fingerprint,
-        reason=operation.reason_text,
-        closed_at=operation.updated_at,
-        is_abandoned=operation.reason_code == ABANDONED,
+    rows = _Rows(
+        effects=list(operation.effects.select_related("begun_by").order_by("id")),
+        finisher=operation.attempts.filter(outcome=AttemptOutcome.COMPLETED).first() if completed else None,
+        current=Attempt.objects.filter(pk=operation.current_attempt).first() if operation.current_attempt else None,
+        failed=_with_error(operation.attempts.all()).last() if operation.last_error else None,
         has_open_review=operation.reviews.filter(closed_at=None).exists(),
-        attempt=_live_attempt(operation),
-        effects=tuple(effect_state(effect, now) for effect in effects),
-        declared_effects=tuple(operation.declared_effects),
-        is_layered=operation.is_layered,
-        is_cancel_requested=operation.cancel_requested_at is not None,
-        last_error=ErrorKind(operation.last_error) if operation.last_error else None,
-        last_message=_last_message(operation),
-        attempts_used=operation.attempts_used,
-        max_attempts=operation.max_attempts,
-        lost_attempts=operation.lost_attempts,
-        max_lost=Backoff.from_json(operation.policy).max_lost,
-        next_attempt_at=operation.next_attempt_at if operation.status == Status.RETRY_WAIT else None,
-        external_id=next((effect.external_id for effect in effects if effect.external_id), ""),
-        completed_by_attempt=finisher.number if finisher else None,
-        call_timeout=call_timeout(),
     )
+    has_same_arguments = args_fingerprint is None or args_fingerprint == operation.args_fingerprint
+    return _snapshot(operation, rows, now, has_same_arguments=has_same_arguments)
+
+
+def snapshots_of(operations: Collection[Operation], now: datetime) -> dict[int, Snapshot]:
+    """The same of many, by the operation's primary key; three queries, however many they are, none for none."""
+    if not operations:
+        return {}
+    found = {one.pk: _Rows() for one in operations}
+    for effect in Effect.objects.filter(operation__in=found).select_related("begun_by").order_by("id"):
+        found[effect.operation_id].effects.append(effect)
+    for operation_pk in Review.objects.filter(operation__in=found, closed_at=None).values_list("operation", flat=True):
+        found[operation_pk].has_open_review = True
+    by_pk = {one.pk: one for one in operations}
+    current = [one.current_attempt for one in operations if one.current_attempt]
+    told = Q(pk__in=current) | Q(outcome=AttemptOutcome.COMPLETED) | ~Q(error_class="")
+    for attempt in Attempt.objects.filter(told, operation__in=found).order_by("started_at"):
+        _file(attempt, by_pk[attempt.operation_id], found[attempt.operation_id])
+    return {one.pk: _snapshot(one, found[one.pk], now) for one in operations}
 
 
 def effect_state(effect: Effect, now: datetime) -> EffectState:
@@ -82,11 +84,55 @@ def only(snapshot: Snapshot, effects: Iterable[EffectState]) -> Snapshot:
     return replace(snapshot, effects=tuple(effects))
 
 
-def _live_attempt(operation: Operation) -> LiveAttempt | None:
-    if operation.current_attempt is None or operation.lease_until is None:
-        return None
-    attempt = Attempt.objects.filter(pk=operation.current_attempt).first()
-    if attempt is None:
+@dataclass(kw_only=True)
+class _Rows:
+    """The rows beside the operation's own. `failed`: the newest attempt with an error on record."""
+
+    effects: list[Effect] = field(default_factory=list)
+    finisher: Attempt | None = None
+    current: Attempt | None = None
+    failed: Attempt | None = None
+    has_open_review: bool = False
+
+
+def _file(attempt: Attempt, operation: Operation, rows: _Rows) -> None:
+    """Put one attempt where it belongs; they come in the order of their beginning."""
+    if attempt.pk == operation.current_attempt:
+        rows.current = attempt
+    if attempt.outcome == AttemptOutcome.COMPLETED and operation.status == Status.COMPLETED:
+        rows.finisher = rows.finisher or attempt
+    if attempt.error_class and operation.last_error:
+        rows.failed = attempt
+
+
+def _snapshot(operation: Operation, rows: _Rows, now: datetime, *, has_same_arguments: bool = True) -> Snapshot:
+    return Snapshot(
+        status=Status(operation.status),
+        has_same_arguments=has_same_arguments,
+        reason=operation.reason_text,
+        closed_at=operation.updated_at,
+        is_abandoned=operation.reason_code == ABANDONED,
+        has_open_review=rows.has_open_review,
+        attempt=_live_attempt(operation, rows.current),
+        effects=tuple(effect_state(effect, now) for effect in rows.effects),
+        declared_effects=tuple(operation.declared_effects),
+        is_layered=operation.is_layered,
+        is_cancel_requested=operation.cancel_requested_at is not None,
+        last_error=ErrorKind(operation.last_error) if operation.last_error else None,
+        last_message=_message_of(rows.failed),
+        attempts_used=operation.attempts_used,
+        max_attempts=operation.max_attempts,
+        lost_attempts=operation.lost_attempts,
+        max_lost=Backoff.from_json(operation.policy).max_lost,
+        next_attempt_at=operation.next_attempt_at if operation.status == Status.RETRY_WAIT else None,
+        external_id=next((effect.external_id for effect in rows.effects if effect.external_id), ""),
+        completed_by_attempt=rows.finisher.number if rows.finisher else None,
+        call_timeout=call_timeout(),
+    )
+
+
+def _live_attempt(operation: Operation, attempt: Attempt | None) -> LiveAttempt | None:
+    if attempt is None or operation.lease_until is None:
         return None
     return LiveAttempt(
         number=attempt.number,
@@ -102,8 +148,9 @@ def _lease_of(attempt: Attempt) -> datetime:
     return attempt.lease_until
 
 
-def _last_message(operation: Operation) -> str:
-    if not operation.last_error:
-        return ""
-    attempt = operation.attempts.exclude(error_class="").order_by("started_at").last()
+def _with_error(attempts: QuerySet[Attempt]) -> QuerySet[Attempt]:
+    return attempts.exclude(error_class="").order_by("started_at")
+
+
+def _message_of(attempt: Attempt | None) -> str:
     return ": ".join(part for part in (attempt.error_class, attempt.error_line) if part) if attempt else ""
