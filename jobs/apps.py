@@ -11,3 +11,7 @@ class JobsConfig(AppConfig):
     label = "opsboard_jobs"
     verbose_name = _("Background jobs")
     default_auto_field = "django.db.models.BigAutoField"
+
+    def ready(self) -> None:
+        # Its module notes a fork: a worker that has used the database before it forks is told apart from a fresh one.
+        import jobs.safety.setup  # noqa: F401 - for what it registers

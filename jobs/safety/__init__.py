@@ -43,7 +43,7 @@ from jobs.safety.promises import (
     minutes,
     seconds,
 )
-from jobs.safety.setup import set_up_django
+from jobs.safety.setup import require_app, set_up_django
 
 if TYPE_CHECKING:
     from jobs.safety.effects import atomic_effect, effect, once
@@ -104,5 +104,6 @@ set_up_django()
 
 def __getattr__(name: str) -> Any:
     if name in _WITH_MODELS:
+        require_app()
         return getattr(import_module(f"jobs.safety.{_WITH_MODELS[name]}"), name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -41,6 +41,7 @@ from jobs.safety.errors import (
 )
 from jobs.safety.operation import JobKind
 from jobs.safety.points import point
+from jobs.safety.setup import needing_tables
 
 LEASE_GRACE_SECONDS = 90
 """RQ kills a horse 60 s after its time limit at the latest; half a minute more for clocks and slow kills."""
@@ -107,7 +108,8 @@ def run_delivery(kind: JobKind, function: Callable[..., Any], args: tuple[Any, .
     call = kind.shape.bind(args, kwargs)
     _die_with_worker(job)
     point("before_claim")
-    claim = attempts.claim(_delivered(kind, call, job))
+    with needing_tables():
+        claim = attempts.claim(_delivered(kind, call, job))
     point("after_claim")
     with _log_context(kind, call, job, claim):
         if claim.attempt is None or claim.operation is None:

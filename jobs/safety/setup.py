@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import os
+import re
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import django
 from django.apps import apps
 from django.conf import ENVIRONMENT_VARIABLE, settings
 from django.core.exceptions import ImproperlyConfigured
+from django.db import OperationalError, ProgrammingError
 
 from jobs.safety.errors import SetupError
 
@@ -47,12 +51,37 @@ def set_up_django() -> None:
 def prepare_process() -> None:
     """Make this process fit for a job. Raises SetupError naming what is missing."""
     set_up_django()
-    if not apps.is_installed("jobs"):
-        raise SetupError("Add “jobs.apps.JobsConfig” to INSTALLED_APPS, and run `manage.py migrate`.")
+    require_app()
     from django.db import close_old_connections
 
     _put_inherited_connections_aside()
     close_old_connections()
+
+
+def require_app() -> None:
+    """Raises SetupError unless the project has the layer's models."""
+    if not apps.is_installed("jobs"):
+        raise SetupError("Add “jobs.apps.JobsConfig” to INSTALLED_APPS, and run `manage.py migrate`.")
+
+
+@contextmanager
+def needing_tables() -> Iterator[None]:
+    """Raises SetupError where a statement in the block fails since the layer's tables are not there, or are older."""
+    try:
+        yield
+    except (OperationalError, ProgrammingError) as error:
+        state = getattr(error.__cause__, "sqlstate", None)
+        if state in _NO_SUCH_THING or _NOT_THERE.search(str(error)):
+            raise SetupError(
+                "The tables of “jobs” are missing or older than its code: run `manage.py migrate`."
+            ) from error
+        raise
+
+
+_NO_SUCH_THING = ("42P01", "42703")
+"""PostgreSQL: undefined table, undefined column."""
+_NOT_THERE = re.compile(r"no such (table|column): .*opsboard_jobs_|table opsboard_jobs_\w+ has no column")
+"""SQLite has only words for it."""
 
 
 def _put_inherited_connections_aside() -> None:

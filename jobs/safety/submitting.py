@@ -19,6 +19,7 @@ from jobs.safety.calls import Call
 from jobs.safety.errors import ArgumentsDiffer, MisuseError
 from jobs.safety.operation import JobKind
 from jobs.safety.points import point
+from jobs.safety.setup import needing_tables
 
 log = structlog.get_logger("opsboard.jobs")
 
@@ -33,7 +34,8 @@ def submit(kind: JobKind, call: Call, delay: Callable[..., Any] | None) -> Opera
         raise MisuseError(f"{kind.path} has no queue: put RQ's or django-rq's @job above @operation.")
     if declared.dispatch.timeout is None or declared.dispatch.timeout <= 0:
         raise MisuseError(f"{kind.path} has no time limit, so it would never be known dead: give @job a timeout.")
-    operation, is_new = _accept(kind, call, declared)
+    with needing_tables():
+        operation, is_new = _accept(kind, call, declared)
     if operation.args_fingerprint != call.fingerprint:
         raise ArgumentsDiffer(f"{call.operation_id} belongs to a call with other arguments; use another operation id.")
     point("after_accept")
