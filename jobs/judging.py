@@ -16,16 +16,24 @@ from jobs.domain.decisions import Case
 from jobs.domain.evidence import Evidence
 from jobs.domain.findings import TELL_NOTHING, Finding, Judgement, judge
 from jobs.domain.idempotency import Idempotency, Promise
+from jobs.domain.layered import Layered
+from jobs.domain.operations import AskedBy, Snapshot
 from jobs.domain.runs import Began
 from jobs.domain.standing import Standing
-from jobs.ledger import operations
+from jobs.ledger import database, events, operations
 from jobs.ledger.failures import run_of
 from jobs.ledger.reviews import Question
-from jobs.models import NAME_LENGTH, JobType, Review
+from jobs.ledger.snapshots import snapshot_of
+from jobs.models import NAME_LENGTH, JobType, Operation, Review
 
 
-def case_of(detail: JobDetail, now: datetime, *, declared: JobType | None, standing: Standing) -> Case:
-    """What every decision about this job is taken from. `declared`: its declared_type; `standing`: its standing_of."""
+def case_of(
+    detail: JobDetail, now: datetime, *, declared: JobType | None, standing: Standing, layered: Layered | None = None
+) -> Case:
+    """What every decision about this job is taken from. `declared`: its declared_type; `standing`: its standing_of.
+
+    `layered`: its layered_of, where an act is to be decided.
+    """
     evidence = evidence_of(detail)
     return Case(
         evidence=evidence,
@@ -34,6 +42,36 @@ def case_of(detail: JobDetail, now: datetime, *, declared: JobType | None, stand
         standing=standing,
         now=now,
         zone=timezone.get_current_timezone(),
+        layered=layered,
+    )
+
+
+def operation_of(detail: JobDetail) -> Operation | None:
+    """The operation that this job delivers through the job-safety layer; None for a plain job.
+
+    Ids can be used again: a job of another function is none of its deliveries.
+    """
+    found = events.operation_of_delivery(detail.connection, detail.queue, detail.job.job_id)
+    path = function_path(detail.job.call)
+    return found if found and path in (None, found.job_type) else None
+
+
+def layered_of(operation: Operation, job_id: str, *, asked_by: AskedBy = AskedBy.OPERATOR) -> Layered:
+    """What decides about an operation when a person wants something done with this job of it."""
+    now = database.now()
+    return layered_as(operation, snapshot_of(operation, now), now, job_id=job_id, asked_by=asked_by)
+
+
+def layered_as(
+    operation: Operation, snapshot: Snapshot, now: datetime, *, job_id: str, asked_by: AskedBy = AskedBy.OPERATOR
+) -> Layered:
+    """The same from a snapshot that was read together with others (ledger.snapshots.snapshots_of)."""
+    return Layered(
+        operation_id=operation.operation_id,
+        snapshot=snapshot,
+        now=now,
+        is_newest=operation.job_id == job_id,
+        asked_by=asked_by,
     )
 
 

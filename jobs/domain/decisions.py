@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta, tzinfo
 from enum import StrEnum
 from textwrap import shorten
+from typing import TYPE_CHECKING
 
 from jobs.domain.evidence import Evidence
 from jobs.domain.findings import LONGEST_LIMIT_SECONDS, UNKNOWN_RESULTS, Finding, Judgement
 from jobs.domain.idempotency import Idempotency, Promise
 from jobs.domain.standing import Standing
 from jobs.domain.times import moment
+
+if TYPE_CHECKING:
+    from jobs.domain.layered import Layered
 
 RETRYABLE_STATUSES = frozenset({"failed", "stopped"})
 LONGEST_REASON = 200
@@ -39,6 +44,7 @@ class Action(StrEnum):
     FAIL = "fail"
 
 
+_ROW = re.compile(r"R\d+")
 _ACTS = frozenset({Action.RETRY, Action.DELETE, Action.CANCEL, Action.STOP, Action.ENQUEUE, Action.REMOVE})
 
 
@@ -48,6 +54,7 @@ class Case:
 
     Times read in `zone`. `has_later_run`: asked about is a run after which the job was queued or begun again; then the
     evidence, and all of the judgement but whether the old run may still act, is of the later one.
+    `layered`: the operation that the job delivers; None for a plain job.
     """
 
     evidence: Evidence
@@ -57,6 +64,7 @@ class Case:
     now: datetime
     zone: tzinfo = UTC
     has_later_run: bool = False
+    layered: Layered | None = None
 
 
 @dataclass(frozen=True)
@@ -82,6 +90,11 @@ class Decision:
     @property
     def wants_review(self) -> bool:
         return self.action is Action.REVIEW
+
+    @property
+    def mark(self) -> str:
+        """As a page names it: of an operation with its row, as in “R21: same_key”."""
+        return f"{self.rule}: {self.code}" if _ROW.fullmatch(self.rule) else self.code
 
 
 def decide_retry(case: Case) -> Decision:
@@ -161,7 +174,7 @@ def _standing_in_the_way(case: Case) -> Decision | None:
             "It finished: running it again would do its work twice.",
             "done but marked failed, any type",
         )
-    if objection := objection_by_standing(case) or _not_a_resting_failure(evidence, finding):
+    if objection := objection_by_standing(case) or objection_to_resting(evidence, finding):
         return objection
     if not evidence.is_readable:
         return Decision(
@@ -173,8 +186,8 @@ def _standing_in_the_way(case: Case) -> Decision | None:
     return None
 
 
-def _not_a_resting_failure(evidence: Evidence, finding: Finding) -> Decision | None:
-    """The job is not failed, or not only that: something else already has it, or may have it soon."""
+def objection_to_resting(evidence: Evidence, finding: Finding) -> Decision | None:
+    """What keeps a job from being put back: it is not failed, or something else has it already, or may have it soon."""
     if evidence.status not in RETRYABLE_STATUSES:
         # A cancelled job whose run was lost is of unknown result, and still a cancelled one.
         where = Finding.CANCELED if evidence.status == "canceled" else finding
