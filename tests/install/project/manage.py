@@ -1,0 +1,7 @@
+from __future__ import annotations
+
+import sys
+
+from django.core.management import execute_from_command_line
+
+execute_from_command_line(sys.argv)

@@ -1,0 +1,17 @@
+"""A project that has nothing of opsboard but the app with its models; DATABASE and WITHOUT come from the test."""
+
+from __future__ import annotations
+
+import json
+import os
+
+SECRET_KEY = "only-for-tests-" * 4
+INSTALLED_APPS = ["django.contrib.auth", "django.contrib.contenttypes", "jobs.apps.JobsConfig", "shop"]
+if os.environ.get("WITHOUT") == "app":
+    INSTALLED_APPS.remove("jobs.apps.JobsConfig")
+DATABASES = {"default": json.loads(os.environ["DATABASE"])}
+TEMPLATES = [{"BACKEND": "django.template.backends.django.DjangoTemplates", "APP_DIRS": True}]
+DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
+USE_TZ = True
+RQ_QUEUES = {"default": {"URL": os.environ["REDIS_URL"]}}
+OPSBOARD_NAMESPACE = "shop"
