@@ -75,6 +75,13 @@ def layered_as(
     )
 
 
+def case_of_delivery(detail: JobDetail | None, now: datetime, layered: Layered) -> Case | None:
+    """The case of a job that delivers this operation; None where Redis has no such job."""
+    if detail is None or not detail.job.exists:
+        return None
+    return case_of(detail, now, declared=None, standing=Standing(), layered=layered)
+
+
 def case_in_review(review: Review, detail: JobDetail | None, now: datetime) -> Case:
     """The case that a verdict in this review is decided from. `detail`: what Redis shows of the job now.
 

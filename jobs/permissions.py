@@ -19,7 +19,7 @@ from django.utils.translation import gettext_lazy
 from guardian.core import ObjectPermissionChecker
 from guardian.shortcuts import get_objects_for_user
 
-from jobs.models import Queue, Review
+from jobs.models import Operation, Queue, Review
 
 Person: TypeAlias = AbstractUser | AnonymousUser
 
@@ -76,6 +76,10 @@ class ReviewNotVisible(Http404):
     """The review does not exist for this person; whether it exists at all is not said."""
 
 
+class OperationNotVisible(Http404):
+    """The operation does not exist for this person; whether it exists at all is not said."""
+
+
 class QueueNotVisible(Http404):
     """The queue does not exist for this person; whether it exists at all is not said."""
 
@@ -127,6 +131,18 @@ def find_review(user: Person, review_id: int) -> tuple[Review, Queue]:
         return review, find_queue(user, review.operation.connection, review.operation.queue)
     except QueueNotVisible:
         raise ReviewNotVisible from None
+
+
+def find_operation(user: Person, operation_id: str) -> tuple[Operation, Queue]:
+    """The operation of the job-safety layer and its queue, if this person may see it. Raises OperationNotVisible."""
+    layered = Operation.objects.exclude(origin=Operation.Origin.PLAIN)
+    operation = layered.filter(operation_id=operation_id).first()
+    if operation is None:
+        raise OperationNotVisible
+    try:
+        return operation, find_queue(user, operation.connection, operation.queue)
+    except QueueNotVisible:
+        raise OperationNotVisible from None
 
 
 def require(user: Person, permission: Permission, queue: Queue) -> None:

@@ -33,9 +33,19 @@ from jobs.broker.details import read_job
 from jobs.broker.errors import BrokerUnavailable
 from jobs.broker.records import JobDetail
 from jobs.domain.decisions import Case, Decision
-from jobs.judging import case_of, declared_type, function_path, question_of, standing_of, word_to_type
-from jobs.ledger import reviews
-from jobs.models import AuditEntry, Queue
+from jobs.domain.operations import AskedBy
+from jobs.judging import (
+    case_of,
+    declared_type,
+    function_path,
+    layered_of,
+    operation_of,
+    question_of,
+    standing_of,
+    word_to_type,
+)
+from jobs.ledger import operator_acts, reviews
+from jobs.models import AuditEntry, Operation, Queue
 from jobs.permissions import Permission, require
 
 DEADLINE = timedelta(seconds=3)
@@ -67,11 +77,16 @@ class Wish:
 
 Run = Callable[[Target, JobDetail, Wish], str]
 """What runs the act's script; returns its answer."""
+Layered = Callable[["Act", Wish, JobDetail, Operation, Decision], Outcome]
+"""What carries an act out on an operation and on this job of it."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Act:
-    """A kind of act: the right it needs, the rule that decides it, the script that does it, the sentence of success."""
+    """A kind of act: the right it needs, the rule that decides it, the script that does it, the sentence of success.
+
+    `layered`: how it is carried out on a job that delivers an operation, where that moves the operation too.
+    """
 
     verb: str
     permission: Permission
@@ -79,6 +94,7 @@ class Act:
     run: Run
     done: str
     """With {job_id} and {queue}."""
+    layered: Layered | None = None
 
 
 def carry_out(act: Act, wish: Wish) -> Outcome:
@@ -89,17 +105,38 @@ def carry_out(act: Act, wish: Wish) -> Outcome:
     """
     _require_right(act, wish)
     detail, at = _read(act, wish)
-    case = case_of(detail, at, declared=declared_type(detail.job.call), standing=standing_of(detail))
+    operation = _operation_of(act, detail)
+    case = case_of(
+        detail,
+        at,
+        declared=declared_type(detail.job.call),
+        standing=standing_of(detail),
+        layered=layered_of(operation, wish.job_id, asked_by=asked_by(wish)) if operation else None,
+    )
     decision = act.decide(case)
     if detail.seen != wish.seen:
-        return _refuse(act, wish, detail, "changed", _overtaken(wish, detail))
+        return refuse(act, wish, detail, "changed", _overtaken(wish, detail))
     if decision.wants_review:
         return _send_to_review(act, wish, detail, case, decision)
     if not decision.allows_act:
-        return _refuse(act, wish, detail, decision.code, decision.sentence)
+        return refuse(act, wish, detail, decision.code, decision.sentence)
     if decision.asks and not _is_confirmed(act, wish, detail, decision):
-        return _refuse(act, wish, detail, "unconfirmed", UNCONFIRMED)
+        return refuse(act, wish, detail, "unconfirmed", UNCONFIRMED)
+    if operation is not None and act.layered is not None:
+        return act.layered(act, wish, detail, operation, decision)
     return _attempt(act, wish, detail, decision)
+
+
+def asked_by(wish: Wish) -> AskedBy:
+    """Who wants it, as the table of operations tells people apart."""
+    return AskedBy.BULK if wish.batch else AskedBy.OPERATOR
+
+
+def _operation_of(act: Act, detail: JobDetail) -> Operation | None:
+    """The operation that the job delivers; for an act that runs it again without an attempt whose time is over."""
+    operation = operation_of(detail)
+    runs_again = act.permission is Permission.RETRY_JOB
+    return operator_acts.free_if_over(operation) if operation and runs_again else operation
 
 
 def _overtaken(wish: Wish, detail: JobDetail) -> str:
@@ -118,41 +155,52 @@ def _require_right(act: Act, wish: Wish) -> None:
     try:
         require(wish.actor, act.permission, wish.queue)
     except (PermissionDenied, Http404):
-        ledger.record_refusal(**_about(act, wish), outcome="No right to do this.")
+        ledger.record_refusal(**about(act, wish), outcome="No right to do this.")
         raise
 
 
 def _read(act: Act, wish: Wish) -> tuple[JobDetail, datetime]:
     """The evidence, and the store's own time before it was read: our clock may run ahead and prove a run dead early."""
-    with _silence_on_record(act, wish):
+    with silence_on_record(act, wish):
         at = running.store_time(wish.queue.connection)
         detail = read_job(wish.queue.connection, wish.queue.name, wish.job_id, now=at)
     if detail is None:
-        ledger.record_refusal(**_about(act, wish), decision_code="gone", outcome="Not done: there is no such job.")
+        ledger.record_refusal(**about(act, wish), decision_code="gone", outcome="Not done: there is no such job.")
         raise JobNotFound
     return detail, at
 
 
-def _refuse(act: Act, wish: Wish, detail: JobDetail, code: str, sentence: str) -> Outcome:
+def refuse(act: Act, wish: Wish, detail: JobDetail, code: str, sentence: str) -> Outcome:
     status = CHANGED if code == "changed" else REFUSED
-    entry = ledger.record_refusal(**_about(act, wish, detail), status=status, decision_code=code, outcome=sentence)
+    entry = ledger.record_refusal(**about(act, wish, detail), status=status, decision_code=code, outcome=sentence)
     return Outcome(status, sentence, entry)
 
 
 def _send_to_review(act: Act, wish: Wish, detail: JobDetail, case: Case, decision: Decision) -> Outcome:
     """Nothing is done; somebody has to find out first, and the question is put on record with the refusal."""
+    if case.layered is not None:
+        return _ask_about_effect(act, wish, detail)
     with transaction.atomic():
         question = question_of(detail, case, decision.code)
         review, is_new = reviews.open_review(question, now=wish.now, opened_by=wish.actor)
         opened = "A review was opened for it." if is_new else "There is a review of it."
-        outcome = _refuse(act, wish, detail, decision.code, f"{decision.sentence} {opened}")
+        outcome = refuse(act, wish, detail, decision.code, f"{decision.sentence} {opened}")
     return replace(outcome, review=review)
 
 
+def _ask_about_effect(act: Act, wish: Wish, detail: JobDetail) -> Outcome:
+    operation = operation_of(detail)
+    asked = operation and operator_acts.ask_first(operation, asked_by=asked_by(wish), **about(act, wish, detail))
+    if not asked:
+        return refuse(act, wish, detail, "changed", SENTENCES["changed"][1])
+    entry, review = asked
+    return Outcome(REFUSED, entry.outcome, entry, review=review)
+
+
 def _attempt(act: Act, wish: Wish, detail: JobDetail, decision: Decision) -> Outcome:
-    with _silence_on_record(act, wish, detail):
+    with silence_on_record(act, wish, detail):
         deadline = deadline_of(wish)
-    entry = ledger.open_entry(**_about(act, wish, detail), decision_code=decision.code, deadline_at=deadline)
+    entry = ledger.open_entry(**about(act, wish, detail), decision_code=decision.code, deadline_at=deadline)
     return perform(act, wish, detail, entry, deadline)
 
 
@@ -194,16 +242,16 @@ def _ending(act: Act, wish: Wish, entry: AuditEntry, answer: str) -> tuple[Audit
 
 
 @contextmanager
-def _silence_on_record(act: Act, wish: Wish, detail: JobDetail | None = None) -> Iterator[None]:
+def silence_on_record(act: Act, wish: Wish, detail: JobDetail | None = None) -> Iterator[None]:
     """A store that gives no answer before anything was attempted: nothing was done, and that is recorded too."""
     try:
         yield
     except BrokerUnavailable as error:
-        ledger.record_refusal(**_about(act, wish, detail), outcome=f"Not done: {error}")
+        ledger.record_refusal(**about(act, wish, detail), outcome=f"Not done: {error}")
         raise
 
 
-def _about(act: Act, wish: Wish, detail: JobDetail | None = None) -> dict[str, Any]:
+def about(act: Act, wish: Wish, detail: JobDetail | None = None) -> dict[str, Any]:
     """The fields of an audit entry that are known of an act before it is decided."""
     path = function_path(detail.job.call) if detail else None
     return {

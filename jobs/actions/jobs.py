@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from jobs.actions import operations
 from jobs.actions.guarded import Act, Run, Wish, carry_out
 from jobs.actions.outcomes import Outcome
 from jobs.broker import commands
@@ -45,8 +46,20 @@ _RUN: Mapping[str, tuple[Run, str]] = {
     ),
 }
 
+_LAYERED = {
+    **dict.fromkeys(("retry_job", "enqueue_job"), operations.run_again),
+    "cancel_job": operations.cancel_delivery,
+}
+
 ACTS: Mapping[str, Act] = {
-    verb: Act(verb=verb, permission=RIGHT_FOR[verb], decide=decide, run=_RUN[verb][0], done=_RUN[verb][1])
+    verb: Act(
+        verb=verb,
+        permission=RIGHT_FOR[verb],
+        decide=decide,
+        run=_RUN[verb][0],
+        done=_RUN[verb][1],
+        layered=_LAYERED.get(verb),
+    )
     for verb, decide in DECIDE.items()
 }
 """By verb, in the order in which a page offers them."""

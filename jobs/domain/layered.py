@@ -55,6 +55,24 @@ def decide_fresh_run(layered: Layered, zone: tzinfo) -> Decision:
     return decision
 
 
+def decide_from_record(case: Case | None, layered: Layered, zone: tzinfo) -> Decision:
+    """Whether a person may have the operation run again from its own page. `case`: of its newest job, if there is one.
+
+    A failed job of it is put back on its queue (see is_put_back); else it is queued as a new one.
+    """
+    if case is not None and (back := decide_delivery_retry(case, layered)).allows_act:
+        return back
+    decision = decide_fresh_run(layered, zone)
+    if decision.allows_act and case is not None and case.evidence.status in _ALIVE:
+        return Decision(Action.REFUSE, "already_queued", "A job of it is on its way in Redis already.", decision.rule)
+    return decision
+
+
+def is_put_back(case: Case | None, layered: Layered) -> bool:
+    """Whether that run is the failed job, put back on its queue, and not a new one."""
+    return case is not None and decide_delivery_retry(case, layered).allows_act
+
+
 def decide_cancelling(layered: Layered) -> Decision:
     """Whether the operation may be cancelled: only while it is true that nothing has left the system (R15, C17)."""
     snapshot = layered.snapshot
@@ -154,6 +172,7 @@ def _what_has_begun(effects: Sequence[EffectState]) -> str:
     return " ".join([*said, f"{name_effects(done)} happened."] if done else said)
 
 
+_ALIVE = frozenset({"queued", "started", "scheduled", "deferred"})
 _ON_ITS_WAY = {
     OperationStatus.ACCEPTED: "It was accepted, and the observer queues it as soon as it is late.",
     OperationStatus.QUEUED: "It is queued already; where its queue has lost it, the observer queues it again.",

@@ -6,7 +6,7 @@ from datetime import datetime
 
 from django.db import transaction
 
-from jobs.ledger import audit, failures, reviews
+from jobs.ledger import audit, failures, operator_acts, reviews
 from jobs.models import AuditEntry
 
 
@@ -19,4 +19,5 @@ def close_entry(entry: AuditEntry, *, status: str, outcome: str, now: datetime) 
             # Reviews before failures, as every writer of both: in one order nobody waits for the other.
             reviews.conclude_retry(entry, now)
             failures.note_act(entry)
+            operator_acts.note_requeue(entry, now)
         return True

@@ -25,10 +25,10 @@ def call_timeout() -> timedelta:
     return timedelta(seconds=getattr(settings, "OPSBOARD_CALL_TIMEOUT_SECONDS", CALL_TIMEOUT_SECONDS))
 
 
-def snapshot_of(operation: Operation, now: datetime, *, args_fingerprint: str | None = None) -> Snapshot:
-    """What a decision about the operation is taken from; two queries, one more while it runs.
+def snapshot_of(operation: Operation, now: datetime, *, has_same_arguments: bool = True) -> Snapshot:
+    """What a decision about the operation is taken from; two queries, up to two more for its attempts.
 
-    `args_fingerprint`: of the call that asks; None where nobody asks with a call.
+    `has_same_arguments`: whether the call that asks is the operation's own; True where nobody asks with a call.
     """
     completed = operation.status == Status.COMPLETED
     rows = _Rows(
@@ -38,7 +38,6 @@ def snapshot_of(operation: Operation, now: datetime, *, args_fingerprint: str | 
         failed=_with_error(operation.attempts.all()).last() if operation.last_error else None,
         has_open_review=operation.reviews.filter(closed_at=None).exists(),
     )
-    has_same_arguments = args_fingerprint is None or args_fingerprint == operation.args_fingerprint
     return _snapshot(operation, rows, now, has_same_arguments=has_same_arguments)
 
 
@@ -49,7 +48,9 @@ def snapshots_of(operations: Collection[Operation], now: datetime) -> dict[int, 
     found = {one.pk: _Rows() for one in operations}
     for effect in Effect.objects.filter(operation__in=found).select_related("begun_by").order_by("id"):
         found[effect.operation_id].effects.append(effect)
-    for operation_pk in Review.objects.filter(operation__in=found, closed_at=None).values_list("operation", flat=True):
+    for operation_pk in Review.objects.filter(operation__in=found, closed_at=None).values_list(
+        "operation_id", flat=True
+    ):
         found[operation_pk].has_open_review = True
     by_pk = {one.pk: one for one in operations}
     current = [one.current_attempt for one in operations if one.current_attempt]
@@ -72,7 +73,7 @@ def effect_state(effect: Effect, now: datetime) -> EffectState:
         begun_at=effect.begun_at,
         key_valid_until=effect.key_valid_until,
         has_probe=effect.has_probe,
-        settled_at=effect.begun_at + timedelta(seconds=settles) if effect.begun_at and settles is not None else None,
+        settled_at=_call_over_at(begun_by) + timedelta(seconds=settles) if begun_by and settles is not None else None,
         may_still_act=may_act,
         dead_after=_lease_of(begun_by) if begun_by and may_act else None,
         probes_made=effect.probes_made,
@@ -141,6 +142,11 @@ def _live_attempt(operation: Operation, attempt: Attempt | None) -> LiveAttempt 
         lease_until=operation.lease_until,
         is_proved_dead=attempt.ended_at is not None,
     )
+
+
+def _call_over_at(attempt: Attempt) -> datetime:
+    """When its calls were over at the latest: one that hangs may act long after it was begun."""
+    return attempt.ended_at or _lease_of(attempt)
 
 
 def _lease_of(attempt: Attempt) -> datetime:
