@@ -1,0 +1,188 @@
+"""What is known of a mail that could not be sent, from real conversations with a server that breaks off where told."""
+
+from __future__ import annotations
+
+import smtplib
+import traceback
+
+import pytest
+from django.core.mail import EmailMessage, get_connection
+
+from jobs.safety.errors import LeaseLost, NotPerformed, OutcomeUnknown, PermanentError, TransientError
+from jobs.safety.smtp import classify_smtp
+from opsboard.runner.valkey import free_port
+from tests.safety.servers import be_silent, full_server, reset, serving
+
+PAT = "pat@example.org"
+BEFORE_DATA = ("GREETING", "EHLO", "AUTH", "MAIL", "RCPT")
+BREAKS = ("close", "reset", "silent")
+
+
+@pytest.mark.parametrize(("said", "expected"), [("451 later", NotPerformed), ("550 never", PermanentError)])
+@pytest.mark.parametrize("place", [*BEFORE_DATA, "DATA", "MESSAGE"])
+def test_a_refusal_is_definite_wherever_it_comes(place, said, expected):
+    assert outcome(place, said) is expected
+
+
+@pytest.mark.parametrize("how", BREAKS)
+@pytest.mark.parametrize("place", BEFORE_DATA)
+def test_a_break_before_the_message_did_nothing(place, how):
+    assert outcome(place, how) is NotPerformed
+
+
+@pytest.mark.parametrize("how", BREAKS)
+@pytest.mark.parametrize("place", ["DATA", "MESSAGE"])
+def test_a_break_once_the_message_is_due_leaves_the_outcome_unknown(place, how):
+    assert outcome(place, how) is OutcomeUnknown
+
+
+def test_an_answer_that_is_none_leaves_the_outcome_unknown():
+    assert outcome("MESSAGE", "hello") is OutcomeUnknown
+
+
+def test_a_break_after_the_message_was_taken_leaves_the_outcome_unknown():
+    def send_and_part(port):
+        smtp = smtplib.SMTP("127.0.0.1", port, "tests", 0.4)
+        try:
+            smtp.sendmail("us@example.org", [PAT], b"hello")
+            smtp.docmd("QUIT")
+        finally:
+            smtp.close()
+
+    assert outcome("QUIT", "close", send=send_and_part) is OutcomeUnknown
+
+
+def test_one_recipient_to_be_tried_later_is_reason_to_try_later():
+    answers = iter(["550 never", "451 later"])
+    assert outcome("RCPT", lambda: next(answers), recipients=[PAT, "kim@example.org"]) is NotPerformed
+
+
+@pytest.mark.parametrize("scene", ["refused", "full", "unknown"])
+def test_a_server_that_cannot_be_reached_did_nothing(scene):
+    with full_server() as full, pytest.raises(NotPerformed), classify_smtp():
+        host, port = {
+            "refused": ("127.0.0.1", free_port()),
+            "full": ("127.0.0.1", full),
+            "unknown": ("no-such-host.invalid", 25),
+        }[scene]
+        smtplib.SMTP(host, port, "tests", 0.3)
+
+
+def test_a_tls_handshake_that_fails_did_nothing():
+    def talk(connection):
+        connection.sendall(b"220 no TLS here\r\n" * 9)
+
+    with serving(talk) as port, pytest.raises(NotPerformed), classify_smtp():
+        smtplib.SMTP_SSL("127.0.0.1", port, "tests", timeout=0.4)
+
+
+def test_a_server_without_tls_is_not_to_be_tried_again():
+    assert outcome("NONE", "", send=lambda port: open_and(port, smtplib.SMTP.starttls)) is PermanentError
+
+
+@pytest.mark.parametrize(("recipient", "text"), [("pät\n@example.org", b"hello"), (PAT, "hellö")])
+def test_a_message_that_cannot_be_put_into_words_is_wrong_data(recipient, text):
+    def send(port):
+        open_and(port, lambda smtp: smtp.sendmail("us@example.org", [recipient], text))
+
+    assert outcome("NONE", "", send=send) is PermanentError
+
+
+@pytest.mark.parametrize(("place", "expected"), [("RCPT", NotPerformed), ("MESSAGE", OutcomeUnknown)])
+def test_a_mail_of_django_is_judged_likewise(place, expected):
+    def send(port):
+        backend = "django.core.mail.backends.smtp.EmailBackend"
+        connection = get_connection(backend, host="127.0.0.1", port=port, timeout=0.4)
+        EmailMessage("s", "b", "us@example.org", [PAT], connection=connection).send()
+
+    assert outcome(place, "close", send=send) is expected
+
+
+@pytest.mark.parametrize("error", [TransientError("x"), LeaseLost("x")])
+def test_what_needs_no_translation_passes_unchanged(error):
+    with pytest.raises(type(error)) as caught, classify_smtp():
+        raise error
+    assert caught.value is error
+
+
+def test_a_broken_connection_that_was_never_met_proves_nothing():
+    assert type(classify_smtp(smtplib.SMTPServerDisconnected("gone"))) is OutcomeUnknown
+
+
+@pytest.mark.parametrize("place", ["RCPT", "MESSAGE"])
+def test_no_address_and_no_answer_stands_in_what_is_printed_and_stored(place):
+    error = error_of(place, f"550 {PAT} is unknown")
+    assert PAT not in "".join(traceback.format_exception(error, limit=0))
+
+
+# ----------------------------------------------------------------------------------------------------------------------
+
+
+def outcome(place, said, **how):
+    """The class of error that sending becomes when the server says this there."""
+    return type(error_of(place, said, **how))
+
+
+def error_of(place, said, *, recipients=(PAT,), send=None):
+    """The error that sending becomes when the server says this there, or does that."""
+    with serving(conversation({place: said})) as port, pytest.raises(Exception) as caught, classify_smtp():
+        if send:
+            send(port)
+        else:
+            open_and(port, lambda smtp: send_signed_in(smtp, recipients))
+    return caught.value
+
+
+def open_and(port, act):
+    with smtplib.SMTP("127.0.0.1", port, "tests", 0.4) as smtp:
+        act(smtp)
+
+
+def send_signed_in(smtp, recipients):
+    smtp.login("us", "password")
+    smtp.sendmail("us@example.org", recipients, b"Subject: hello\r\n\r\nhello")
+
+
+def conversation(told):
+    """A server that takes every mail, but for what it is told to say or to do at a place of the conversation."""
+    usual = {
+        "GREETING": "220 here",
+        "EHLO": "250-here\r\n250 AUTH PLAIN",
+        # What smtplib asks when EHLO is refused.
+        "HELO": told.get("EHLO", "250 fine"),
+        "AUTH": "235 yes",
+        "DATA": "354 go on",
+        "QUIT": "221 bye",
+    }
+
+    def talk(connection):
+        lines = connection.makefile("rb")
+        place = "GREETING"
+        while place:
+            said = told.get(place, usual.get(place, "250 fine"))
+            if not say(connection, said() if callable(said) else said):
+                return
+            place = next_place(lines, place, said)
+
+    return talk
+
+
+def say(connection, said):
+    """Say it, or do it; whether the conversation goes on."""
+    if said not in BREAKS:
+        connection.sendall(said.encode() + b"\r\n")
+        return True
+    if said == "reset":
+        reset(connection)
+    elif said == "silent":
+        be_silent(connection)
+    return False
+
+
+def next_place(lines, place, said):
+    if place == "DATA" and said == "354 go on":
+        while lines.readline() not in (b".\r\n", b""):
+            pass
+        return "MESSAGE"
+    line = lines.readline().decode().upper().split()
+    return line[0] if line else None
