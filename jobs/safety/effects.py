@@ -43,6 +43,7 @@ class EffectHandle:
         self._running, self.name, self.item, self._safety = running, name, item, safety
         self._row = ledger.find(running.operation, name, item)
         self._plan = self._planned(request, call_timeout)
+        self._is_repeat = False
 
     @property
     def key(self) -> str:
@@ -79,6 +80,7 @@ class EffectHandle:
             self._probe()
         if self.completed:
             raise MisuseError(f"“{self.name}” is completed: look at .completed before .begin().")
+        self._is_repeat = self._row is not None and self._row.status == EffectStatus.BEGUN
         try:
             self._row = ledger.begin(self._running.operation, self._running.attempt, self._plan)
         except Fenced:
@@ -102,7 +104,13 @@ class EffectHandle:
             raise MisuseError(f"“{self.name}” is done, and what it returned is no small JSON: return its id.")
 
     def release(self, why: str) -> None:
-        """Record that the call was provably not made, so that it may be made again."""
+        """Record that the call was provably not made, so that it may be made again.
+
+        Of a repeat that proves nothing: the call before it, under the same key, may have taken effect. It stays begun.
+        """
+        if self._is_repeat:
+            log.info("effect left begun: a repeat was refused", effect=self.name)
+            return
         text = safe_text(why, keep=300).text
         ledger.release(self._begun_row(), self._running.attempt, code="not_performed", text=text)
         log.info("effect released", effect=self.name)
