@@ -157,6 +157,12 @@ def push_again(
     _enqueue(named, dispatch, path, kwargs, job_id, operation_id)
 
 
+def can_push(connection: str) -> bool:
+    """Whether RQ, in this process, uses the key prefix of that connection: it knows one only (RQ_KEY_PREFIX)."""
+    own = rq.Queue.redis_queues_keys.removesuffix(":queues")
+    return own == connections.get(connection).prefix
+
+
 def connection_name() -> str:
     """How the connection that this process's workers use is called on the dashboard (OPSBOARD_CONNECTION)."""
     from django.conf import settings

@@ -82,11 +82,11 @@ def _read_path(path: Sequence[str], raised: RaisedException) -> Failure:
             return Failure(Reach.NEVER_ENTERED, _BEFORE_THE_CALL.get(raised.kind, "RQ failed before it called it"))
         return Failure(Reach.UNKNOWN, "it failed inside RQ at a point that the record does not show")
     if set(path[path.index("_execute") + 1 :][:1]) & _OPERANDS:
-        return Failure(Reach.NEVER_ENTERED, _BEFORE_THE_CALL.get(raised.kind, _NOT_FOUND))
+        return Failure(Reach.NEVER_ENTERED, _BEFORE_THE_CALL.get(raised.kind, NOT_FOUND))
     last = raised.frames[-1]
     is_at_the_call = _is_rq(last) and last.function == "_execute"
     if is_at_the_call and raised.kind == "TypeError" and _DOES_NOT_BIND.search(raised.message):
-        return Failure(Reach.NEVER_ENTERED, "the stored arguments do not fit the function")
+        return Failure(Reach.NEVER_ENTERED, DOES_NOT_FIT)
     return Failure(Reach.RAISED, "the function raised an error")
 
 
@@ -112,9 +112,12 @@ _AFTER_THE_RETURN = {"execute_success_callback", "handle_job_success", "_handle_
 _OPERANDS = {"func", "func_name", "instance", "args", "kwargs"}
 """What RQ looks up, imports or deserialises within the line that calls the function, before the call."""
 
-_NOT_FOUND = "the function was not found (code at the top of its module may have run)"
+NOT_FOUND = "the function was not found (code at the top of its module may have run)"
+DOES_NOT_FIT = "the stored arguments do not fit the function"
+UNREADABLE = "the worker could not read the stored arguments"
+"""Causes of a run that never entered its function, for which another release is wanted."""
 
-_BEFORE_THE_CALL = {"rq.exceptions.DeserializationError": "the worker could not read the stored arguments"}
+_BEFORE_THE_CALL = {"rq.exceptions.DeserializationError": UNREADABLE}
 
 _DOES_NOT_BIND = re.compile(
     r"missing \d+ required (positional|keyword-only) argument|takes .{1,40} positional arguments? but"

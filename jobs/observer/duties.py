@@ -8,7 +8,7 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from jobs.actions.settle import settle_open_entries
-from jobs.observer import reviews, unknown
+from jobs.observer import operations, operations_exits, reviews, unknown
 from jobs.observer.prune import prune
 from jobs.observer.queues import record_new_queues
 
@@ -22,13 +22,19 @@ class Duty:
     do: Callable[..., Any]
 
 
+EACH_PASS = timedelta(0)
+
 PER_CONNECTION: tuple[Duty, ...] = (
     Duty("queues", timedelta(seconds=5), lambda connection, now: record_new_queues(connection)),
+    Duty("deliveries", EACH_PASS, operations.deliver),
+    Duty("exits", timedelta(seconds=5), operations_exits.take_over_ended),
     Duty("unknown", timedelta(seconds=5), unknown.look),
 )
 """Done for each connection that answers: `do(connection, now)`."""
 
 FOR_ALL: tuple[Duty, ...] = (
+    Duty("takeovers", EACH_PASS, operations.take_over_dead),
+    Duty("mending", timedelta(seconds=60), operations.mend),
     Duty("settle", timedelta(seconds=10), lambda now: settle_open_entries(now=now)),
     Duty("reviews", timedelta(seconds=5), reviews.follow),
     Duty("closed reviews", timedelta(seconds=60), reviews.follow_closed),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from tests.safety.conftest import declared, forget_what_jobs_did, queue, run_all  # noqa: F401  # fixtures, used by name
 from tests.support.failing import Failing
 from tests.support.keyspace import Dump, dump, load
 
