@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+from collections.abc import Mapping
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
@@ -20,10 +22,11 @@ if TYPE_CHECKING:
     from jobs.ledger.attempts import Delivered
 
 
-def accept(operation_id: str, *, args_fingerprint: str, **fields: Any) -> tuple[Operation, bool]:
+def accept(operation_id: str, *, defaults: Mapping[str, Any] | None = None, **fields: Any) -> tuple[Operation, bool]:
     """The operation of this id, created in the caller's transaction unless there is one, and whether it is new (W0).
 
-    `fields`: those of Operation that describe the call. The caller compares the fingerprint of one that was there.
+    `fields`: those of Operation that describe the call; `defaults` as in `is_same_call`, by which the caller judges
+    one that was there.
     """
     now = database_now()
     found = Operation.objects.filter(operation_id=operation_id).first()
@@ -31,7 +34,6 @@ def accept(operation_id: str, *, args_fingerprint: str, **fields: Any) -> tuple[
         made = _create(
             now,
             operation_id=operation_id,
-            args_fingerprint=args_fingerprint,
             origin=Operation.Origin.SUBMITTED,
             status=Status.ACCEPTED,
             due_at=now + queue_grace(),
@@ -40,10 +42,21 @@ def accept(operation_id: str, *, args_fingerprint: str, **fields: Any) -> tuple[
         if made is not None:
             return made, True
         found = Operation.objects.get(operation_id=operation_id)
-    if found.args_fingerprint == args_fingerprint:
+    if is_same_call(found, fields["args"], fields["args_fingerprint"], defaults or {}):
         text = "It was submitted again; nothing was queued for that."
         events.note(found, events.Kind.DEDUP, now=now, code=DedupCause.DOUBLE_SUBMIT, text=text)
     return found, False
+
+
+def is_same_call(operation: Operation, args: Mapping[str, Any], fingerprint: str, defaults: Mapping[str, Any]) -> bool:
+    """Whether this call is the operation's own (protocol, R3).
+
+    `defaults`: of the function's parameters now. One that a release has added since is no other call, as long as it
+    has its default: otherwise a deployment would turn away all that is under way.
+    """
+    if operation.args_fingerprint == fingerprint:
+        return True
+    return _canonical({**defaults, **operation.args}) == _canonical(args)
 
 
 @outlasting_locks
@@ -84,6 +97,11 @@ def adopt(delivered: Delivered, now: datetime) -> Operation:
         due_at=now + queue_grace(),
     )
     return made or Operation.objects.select_for_update().get(operation_id=delivered.operation_id)
+
+
+def _canonical(args: Mapping[str, Any]) -> str:
+    """As text, for Python takes 1 and True for the same."""
+    return json.dumps(args, sort_keys=True)
 
 
 def _create(now: datetime, **fields: Any) -> Operation | None:

@@ -10,18 +10,19 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import Any
 
-from django.db.models import F, Q
+from django.db.models import F
 
-from jobs.domain.backoff import Backoff
+from jobs.domain.backoff import LONGEST_SECONDS, Backoff
 from jobs.domain.decisions import Action, Decision
+from jobs.domain.idempotency import Idempotency
 from jobs.domain.operation_rules import decide
 from jobs.domain.operations import AskedBy, AttemptOutcome, DedupCause, EffectStatus, ErrorKind, Snapshot
 from jobs.domain.operations import OperationStatus as Status
 from jobs.ledger import events
-from jobs.ledger.adoption import adopt
+from jobs.ledger.adoption import adopt, is_same_call
+from jobs.ledger.database import lock_operation, outlasting_locks, own_transaction
 from jobs.ledger.database import now as database_now
-from jobs.ledger.database import outlasting_locks, own_transaction
-from jobs.ledger.moves import REST, move
+from jobs.ledger.moves import REST, move, note_decision, rest
 from jobs.ledger.snapshots import snapshot_of
 from jobs.models import Attempt, Operation
 
@@ -49,6 +50,8 @@ class Delivered:
     policy: dict[str, Any]
     declared_effects: tuple[str, ...]
     may_run: timedelta
+    defaults: dict[str, Any] = field(default_factory=dict)
+    """Of the function's parameters, as this release has them."""
     is_submitted: bool = False
     was_abandoned: bool = False
     """RQ has filed an earlier run of this very job as abandoned."""
@@ -76,6 +79,9 @@ class Failure:
     """It ended early since its worker was asked to stop: that is no failure."""
     is_unfinished: bool = False
     """It returned while an effect was begun (protocol, C19)."""
+    objection: Decision | None = None
+    """Why an effect of an earlier attempt was not begun again; and which one it is, by primary key."""
+    objecting_effect: int | None = None
 
 
 @outlasting_locks
@@ -90,8 +96,10 @@ def claim(delivered: Delivered) -> Claim:
         if operation is None:
             return Claim(operation=None, attempt=None, decision=decide(Snapshot(exists=False), now, AskedBy.AUTO))
         _note_delivery(operation, delivered, now)
-        _lose_if_over(operation, now)
-        snapshot = snapshot_of(operation, now, args_fingerprint=delivered.args_fingerprint)
+        is_own = is_same_call(operation, delivered.args, delivered.args_fingerprint, delivered.defaults)
+        if is_own:
+            _lose_if_over(operation, now)
+        snapshot = snapshot_of(operation, now, has_same_arguments=is_own)
         decision = decide(snapshot, now, AskedBy.AUTO)
         if decision.action in (Action.RETRY, Action.PROBE):
             return Claim(operation=operation, attempt=_begin(operation, delivered, decision, now), decision=decision)
@@ -115,9 +123,10 @@ def complete(operation: Operation, attempt: Attempt) -> bool:
             version=F("version") + 1,
             **REST,
         )
-        _end(attempt, AttemptOutcome.COMPLETED if done else AttemptOutcome.SUPERSEDED, now)
-        if not done:
-            _note_superseded(operation, attempt, now)
+        if done:
+            _end(attempt, now, AttemptOutcome.COMPLETED)
+        else:
+            _supersede(operation, attempt, now)
     return bool(done)
 
 
@@ -129,31 +138,41 @@ def fail(operation: Operation, attempt: Attempt, failure: Failure, *, chance: fl
     """
     with own_transaction():
         now = database_now()
-        if not _held(operation, attempt).update(**_after_failure(operation, failure), **REST):
-            _end(attempt, AttemptOutcome.SUPERSEDED, now, failure)
-            _note_superseded(operation, attempt, now)
+        if not _held(operation, attempt).update(**_after_failure(failure), **REST):
+            _supersede(operation, attempt, now, failure)
             return None
-        _end(attempt, AttemptOutcome.FAILED, now, failure)
+        # Its end first, without a name for it: the rules ask whether it may still act.
+        _end(attempt, now, "", failure)
+        if not failure.is_stopped:
+            _count_missed_probes(operation, attempt)
         operation.refresh_from_db()
         snapshot = snapshot_of(operation, now)
-        decision = decide(snapshot, now, AskedBy.AUTO)
+        decision = _decide_after(failure, snapshot, now)
         retry_at = now + _delay(operation, failure, chance)
-        move(operation, decision, snapshot, now, retry_at=retry_at, is_on_its_way=True)
-        outcome = _outcome_of(operation, failure)
-        Attempt.objects.filter(pk=attempt.pk).update(outcome=outcome, decision_code=decision.code)
+        about = failure.objecting_effect
+        move(operation, decision, snapshot, now, retry_at=retry_at, is_on_its_way=True, effect_pk=about)
+        note_decision(operation, decision, now, attempt=attempt)
+        Attempt.objects.filter(pk=attempt.pk).update(outcome=_outcome_of(operation, failure))
         return decision
 
 
 @outlasting_locks
 def cancel(operation: Operation, attempt: Attempt, text: str) -> bool:
-    """The attempt has seen that it is to be cancelled, before anything left the system. False when taken over."""
+    """The attempt ends since it is to be cancelled. False, and nothing is changed, once something has left the system.
+
+    What may have happened is never called cancelled (protocol, C17).
+    """
     with own_transaction():
         now = database_now()
-        done = _held(operation, attempt).update(
-            status=Status.CANCELLED, reason_code="cancelled", reason_text=text, due_at=None, updated_at=now, **REST
-        )
-        _end(attempt, AttemptOutcome.CANCELLED if done else AttemptOutcome.SUPERSEDED, now)
-        return bool(done)
+        lock_operation(operation.pk)
+        if operation.effects.exclude(status=EffectStatus.RELEASED).exists():
+            return False
+        if _held(operation, attempt).exists():
+            rest(operation, Status.CANCELLED, "cancelled", text, now)
+            _end(attempt, now, AttemptOutcome.CANCELLED)
+        else:
+            _supersede(operation, attempt, now)
+        return True
 
 
 @outlasting_locks
@@ -175,7 +194,14 @@ def take_over(operation_pk: int, attempt_id: Any, *, fence: int, proof: str) -> 
         snapshot = snapshot_of(operation, now)
         decision = decide(snapshot, now, AskedBy.SWEEPER)
         move(operation, decision, snapshot, now, retry_at=now)
+        note_decision(operation, decision, now)
         return decision
+
+
+def time_left(operation: Operation) -> timedelta:
+    """How long until its next attempt is due, by the clock that has set the time; nothing if none is."""
+    due_at = Operation.objects.values_list("next_attempt_at", flat=True).get(pk=operation.pk)
+    return max(due_at - database_now(), timedelta()) if due_at else timedelta()
 
 
 def is_cancel_requested(operation: Operation) -> bool:
@@ -195,7 +221,7 @@ LEASE_OVER = "lease_over"
 
 
 def _locked(operation_id: str) -> Operation | None:
-    """The row, locked by a write that changes nothing that counts: portable, and SQLite need not upgrade a read."""
+    """The row, locked as by `lock_operation`."""
     rows = Operation.objects.filter(operation_id=operation_id)
     return rows.get() if rows.update(version=F("version") + 1) else None
 
@@ -211,7 +237,7 @@ def _note_delivery(operation: Operation, delivered: Delivered, now: datetime) ->
         return
     was_pushed = operation.job_id == delivered.job_id and operation.origin == Operation.Origin.SUBMITTED
     cause = "submit" if was_pushed else "delay"
-    events.note_delivery(operation, delivered.job_id, cause, now)
+    events.note_delivery(operation, delivered.job_id, cause, now, queue=delivered.queue)
 
 
 def _lose_if_over(operation: Operation, now: datetime) -> None:
@@ -221,10 +247,11 @@ def _lose_if_over(operation: Operation, now: datetime) -> None:
 
 
 def _lose(operation: Operation, now: datetime, proof: str) -> None:
-    attempt = operation.attempts.get(fence=operation.fence, outcome="")
-    Attempt.objects.filter(pk=attempt.pk, ended_at=None).update(
+    attempt = operation.attempts.get(pk=str(operation.current_attempt))
+    Attempt.objects.filter(pk=attempt.pk, outcome="").update(
         ended_at=now, outcome=AttemptOutcome.LOST, error_kind=ErrorKind.LOST, death_proof=proof
     )
+    _count_missed_probes(operation, attempt)
     operation.fence += 1
     operation.lost_attempts += 1
     operation.last_error = ErrorKind.LOST
@@ -243,7 +270,7 @@ def _begin(operation: Operation, delivered: Delivered, decision: Decision, now: 
     operation.current_attempt = attempt.pk
     operation.lease_until = operation.due_at = attempt.lease_until
     operation.next_attempt_at = None
-    operation.job_id = delivered.job_id
+    operation.job_id, operation.queue = delivered.job_id, delivered.queue
     operation.reason_code, operation.reason_text = decision.code, ""
     operation.updated_at = now
     operation.save(update_fields=_CLAIMED)
@@ -252,7 +279,7 @@ def _begin(operation: Operation, delivered: Delivered, decision: Decision, now: 
 
 _CLAIMED = (
     *("fence", "attempts_used", "status", "current_attempt", "lease_until", "due_at", "next_attempt_at", "job_id"),
-    *("reason_code", "reason_text", "updated_at"),
+    *("queue", "reason_code", "reason_text", "updated_at"),
 )
 
 
@@ -298,14 +325,34 @@ def _held(operation: Operation, attempt: Attempt) -> Any:
     return Operation.objects.filter(pk=operation.pk, status=Status.RUNNING, current_attempt=attempt.pk)
 
 
-def _after_failure(operation: Operation, failure: Failure) -> dict[str, Any]:
+def _after_failure(failure: Failure) -> dict[str, Any]:
     if failure.is_stopped:
         return {"max_attempts": F("max_attempts") + 1}
     return {"last_error": failure.kind}
 
 
-def _end(attempt: Attempt, outcome: AttemptOutcome, now: datetime, failure: Failure | None = None) -> None:
-    """The attempt's own end. One that was taken over and reports after all is no longer lost but superseded."""
+def _decide_after(failure: Failure, snapshot: Snapshot, now: datetime) -> Decision:
+    """What the rows say; but a review that an effect wants for what only its call shows (R10) goes before a repeat."""
+    decision = decide(snapshot, now, AskedBy.AUTO)
+    goes_on = decision.action in (Action.RETRY, Action.PROBE, Action.WAIT)
+    wants_review = failure.objection is not None and failure.objection.action is Action.REVIEW
+    return failure.objection if failure.objection and goes_on and wants_review else decision
+
+
+def _count_missed_probes(operation: Operation, attempt: Attempt) -> None:
+    """An attempt that was to ask the other side and ended before counts as one that got no answer.
+
+    Otherwise a job that fails each time before it asks would be tried for ever: R13 stands above R17 and R18.
+    """
+    if attempt.decision_code != "probe":
+        return
+    asked = operation.events.filter(attempt=attempt, kind=events.Kind.PROBED).values("effect")
+    unasked = operation.effects.filter(status=EffectStatus.BEGUN, idempotency=Idempotency.CHECKABLE)
+    unasked.exclude(begun_by=attempt).exclude(pk__in=asked).update(probes_made=F("probes_made") + 1)
+
+
+def _end(attempt: Attempt, now: datetime, outcome: str, failure: Failure | None = None) -> bool:
+    """The attempt's own end, told once. One that was taken over and reports after all is not lost but superseded."""
     texts = {}
     if failure is not None:
         texts = {
@@ -313,13 +360,16 @@ def _end(attempt: Attempt, outcome: AttemptOutcome, now: datetime, failure: Fail
             "error_class": failure.error_class,
             "error_line": failure.error_line,
         }
-    unreported = Q(ended_at=None) | Q(outcome=AttemptOutcome.LOST)
-    Attempt.objects.filter(unreported, pk=attempt.pk).update(ended_at=now, outcome=outcome, **texts)
+    untold = ("", AttemptOutcome.LOST) if outcome == AttemptOutcome.SUPERSEDED else ("",)
+    ended = Attempt.objects.filter(pk=attempt.pk, outcome__in=untold)
+    return bool(ended.update(ended_at=now, outcome=outcome, **texts))
 
 
-def _note_superseded(operation: Operation, attempt: Attempt, now: datetime) -> None:
-    if operation.effects.filter(begun_by=attempt, status=EffectStatus.COMPLETED).exists():
-        text = "An attempt that had been taken over reported that its call had succeeded."
+def _supersede(operation: Operation, attempt: Attempt, now: datetime, failure: Failure | None = None) -> None:
+    """It was taken over, and reports after all. An end that was committed, though nobody heard so, stays as it is."""
+    is_told = _end(attempt, now, AttemptOutcome.SUPERSEDED, failure)
+    if is_told and operation.effects.filter(begun_by=attempt, status=EffectStatus.COMPLETED).exists():
+        text = "An attempt that had been taken over reported its end; its call had succeeded."
         events.note(operation, events.Kind.LATE_EVIDENCE, now=now, text=text, attempt=attempt)
 
 
@@ -328,7 +378,7 @@ def _delay(operation: Operation, failure: Failure, chance: float) -> timedelta:
         return timedelta()
     policy = Backoff.from_json(operation.policy)
     own = policy.delay(operation.attempts_used, chance=chance)
-    return max(own, failure.retry_after or timedelta())
+    return max(own, min(failure.retry_after or timedelta(), timedelta(seconds=LONGEST_SECONDS)))
 
 
 def _outcome_of(operation: Operation, failure: Failure) -> AttemptOutcome:

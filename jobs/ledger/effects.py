@@ -40,9 +40,9 @@ class Cancelled(Exception):
 class StillOpen(Exception):
     """It was begun before, and may not be begun again now; `decision` says why (R8 to R13)."""
 
-    def __init__(self, decision: Decision) -> None:
+    def __init__(self, decision: Decision, effect: Effect) -> None:
         super().__init__(decision.sentence)
-        self.decision = decision
+        self.decision, self.effect_pk = decision, effect.pk
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -102,11 +102,13 @@ def complete(
 
 @outlasting_locks
 def release(effect: Effect, attempt: Attempt, *, code: str, text: str) -> bool:
-    """The call was provably not made: it may be begun again, under the same key. False: in other hands."""
+    """The call was provably not made: it may be begun again, under the same key.
+
+    False where that proves nothing: an earlier call of it is in doubt, or it is in other hands by now.
+    """
     with own_transaction():
-        released = Effect.objects.filter(pk=effect.pk, status=EffectStatus.BEGUN, begun_by=attempt).update(
-            status=EffectStatus.RELEASED
-        )
+        only_call = Effect.objects.filter(first_begun_at=F("begun_at"), begun_by=attempt)
+        released = only_call.filter(pk=effect.pk, status=EffectStatus.BEGUN).update(status=EffectStatus.RELEASED)
         if released:
             events.note(
                 effect.operation,
@@ -153,8 +155,9 @@ def note_probe(
 
 
 def hold_within(operation: Operation, attempt: Attempt) -> None:
-    """Lock the operation for the rest of the transaction, if this attempt still holds it. Raises Fenced."""
+    """Lock the operation for the rest of the transaction, if this attempt still holds it. Raises Fenced, Cancelled."""
     _require_lease(operation, attempt, database_now())
+    _require_no_cancel(operation)
 
 
 def record_within(operation: Operation, attempt: Attempt, name: str, item: str, result: Any) -> Effect:
@@ -168,6 +171,7 @@ def record_within(operation: Operation, attempt: Attempt, name: str, item: str, 
         status=EffectStatus.COMPLETED,
         begun_by=attempt,
         begun_at=now,
+        first_begun_at=now,
         completed_at=now,
         result=result,
     )
@@ -181,8 +185,10 @@ def decision_now(operation: Operation, effect: Effect, plan: Plan) -> Decision:
 def decision_about(operation: Operation, effect: Effect, plan: Plan | None, now: datetime) -> Decision:
     """What the rules say of this effect alone: may the code that runs now begin it again?"""
     alone = only(snapshot_of(operation, now), [_planned(effect, plan, now)])
+    timeout = plan.call_timeout if plan else alone.call_timeout
     # Asked by the attempt that holds the operation: it stands in nobody's way.
-    return decide(replace(alone, attempt=None, is_cancel_requested=False), now, AskedBy.OPERATOR)
+    asked = replace(alone, attempt=None, is_cancel_requested=False, call_timeout=timeout)
+    return decide(asked, now, AskedBy.OPERATOR)
 
 
 # ----------------------------------------------------------------------------------------------------------------------
@@ -229,6 +235,7 @@ def _call(attempt: Attempt, plan: Plan, now: datetime) -> dict[str, Any]:
         "has_probe": plan.has_probe,
         "begun_by": attempt,
         "begun_at": now,
+        "first_begun_at": now,
         "source": Source.JOB,
     }
 
@@ -249,10 +256,10 @@ def _begin_again(attempt: Attempt, effect: Effect, plan: Plan, now: datetime) ->
 def _require_repeat(operation: Operation, attempt: Attempt, effect: Effect, plan: Plan, now: datetime) -> None:
     """It was begun before: only what the rules call safe may be called again, by the words of the first call."""
     if effect.begun_by_id == attempt.pk:
-        raise StillOpen(_BEGUN_TWICE)
+        raise StillOpen(_BEGUN_TWICE, effect)
     decision = decision_about(operation, effect, plan, now)
     if decision.action is not Action.RETRY:
-        raise StillOpen(decision)
+        raise StillOpen(decision, effect)
 
 
 def _planned(effect: Effect, plan: Plan | None, now: datetime) -> EffectState:
@@ -264,5 +271,6 @@ def _planned(effect: Effect, plan: Plan | None, now: datetime) -> EffectState:
 
 
 _BEGUN_TWICE = Decision(
-    Action.REVIEW, "effect_unknown", "This attempt has begun it already, and does not know how that ended."
+    Action.WAIT, "begun_twice", "This attempt has begun it already, and does not know how that ended."
 )
+"""What follows is for the rules, once the attempt has ended."""

@@ -27,12 +27,12 @@ def note(
     )
 
 
-def note_delivery(operation: Operation, job_id: str, cause: str, now: datetime) -> None:
-    """The operation was put on its queue as this RQ job, or was found there."""
+def note_delivery(operation: Operation, job_id: str, cause: str, now: datetime, *, queue: str = "") -> None:
+    """The operation was put on its queue as this RQ job, or was found on that queue or another."""
     Delivery.objects.create(
         operation=operation,
         connection=operation.connection,
-        queue=operation.queue,
+        queue=queue or operation.queue,
         job_id=job_id,
         cause=cause,
         at=now,

@@ -35,10 +35,12 @@ def move(
     *,
     retry_at: datetime,
     is_on_its_way: bool = False,
+    effect_pk: int | None = None,
 ) -> None:
     """Carry out what was decided of an operation that nobody holds, in the transaction it was decided in.
 
     `retry_at`: when the next attempt is due, if there is to be one; `is_on_its_way`: then RQ will bring it.
+    `effect_pk`: of the effect that a review is to be about; None where the rows tell.
     The row is locked by the caller's own update.
     """
     if decision.action in (Action.RETRY, Action.PROBE):
@@ -47,7 +49,7 @@ def move(
         at = max(decision.not_before or retry_at, retry_at)
         wait_until(operation, at, decision, now, is_on_its_way=is_on_its_way)
     elif decision.action is Action.REVIEW:
-        ask_somebody(operation, decision, snapshot, now)
+        ask_somebody(operation, decision, snapshot, now, effect_pk=effect_pk)
     elif decision.action is Action.FAIL:
         rest(operation, Status.FAILED, decision.code, decision.sentence, now)
     else:
@@ -71,9 +73,12 @@ def wait_until(
     )
 
 
-def ask_somebody(operation: Operation, decision: Decision, snapshot: Snapshot, now: datetime) -> None:
+def ask_somebody(
+    operation: Operation, decision: Decision, snapshot: Snapshot, now: datetime, *, effect_pk: int | None = None
+) -> None:
     """Nobody can tell whether it happened: the effect in question is put into review, and nothing runs until then."""
-    effect = effect_in_question(operation, decision, snapshot, now)
+    named = operation.effects.select_related("begun_by").filter(pk=effect_pk).first() if effect_pk else None
+    effect = named or effect_in_question(operation, decision, snapshot, now)
     if effect is not None:
         Effect.objects.filter(pk=effect.pk, status=EffectStatus.BEGUN).update(status=EffectStatus.UNKNOWN)
     open_effect_review(operation, effect, decision, now)

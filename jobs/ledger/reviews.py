@@ -19,6 +19,7 @@ from django.db.models import Case, DateTimeField, Exists, F, OuterRef, Q, QueryS
 from jobs.domain.verdicts import LATER_RUN, Verdict
 from jobs.ledger.audit import open_entry_within, record_change
 from jobs.ledger.consequences import follow_resolution
+from jobs.ledger.database import lock_operation
 from jobs.ledger.failures import note_verdict
 from jobs.ledger.operations import open_review_of, operation_for, said_of, set_status
 from jobs.ledger.review_limits import age_limit
@@ -164,6 +165,7 @@ def settle_review(review: Review, statement: Statement, *, now: datetime) -> Res
     if statement.actor is None:
         return _settle_by_evidence(review, statement, now)
     with transaction.atomic():
+        _lock_layered(review)
         if not _take_turn(review, statement, now):
             return None
         entry = record_change(
@@ -259,6 +261,12 @@ def _create(operation: Operation, question: Question, now: datetime, opened_by: 
     )
 
 
+def _lock_layered(review: Review) -> None:
+    """Late evidence, claims and rescues lock the operation first; so does what is said of its effects."""
+    if review.operation.is_layered:
+        lock_operation(review.operation_id)
+
+
 def _take_turn(review: Review, statement: Statement, now: datetime) -> bool:
     """Advance the version, if it is the one that was seen, the person holds the review, and no act is under way."""
     turn = Review.objects.filter(pk=review.pk, closed_at=None, version=statement.version_seen)
@@ -269,6 +277,7 @@ def _take_turn(review: Review, statement: Statement, now: datetime) -> bool:
 
 def _settle_by_evidence(review: Review, statement: Statement, now: datetime) -> Resolution | None:
     with transaction.atomic():
+        _lock_layered(review)
         # Locked, so that of this and a verdict at the same moment the later one sees the other.
         locked = Review.objects.select_for_update(of=("self",)).select_related("operation").get(pk=review.pk)
         is_known = locked.resolutions.filter(source=Resolution.Source.LATE_EVIDENCE).exists()

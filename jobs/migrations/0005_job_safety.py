@@ -129,6 +129,7 @@ class Migration(migrations.Migration):
                 ("probes_made", models.PositiveIntegerField(default=0)),
                 ("probe_text", models.CharField(blank=True, max_length=400)),
                 ("begun_at", models.DateTimeField(blank=True, null=True)),
+                ("first_begun_at", models.DateTimeField(blank=True, null=True)),
                 ("completed_at", models.DateTimeField(blank=True, null=True)),
                 ("external_id", models.CharField(blank=True, max_length=255)),
                 ("result", models.JSONField(blank=True, null=True)),

@@ -60,7 +60,10 @@ class Operation(models.Model):
     dispatch = models.JSONField(default=dict, blank=True)
     """How it is enqueued (jobs.broker.deliveries.Dispatch): time limit and times-to-live in seconds, serializer."""
     policy = models.JSONField(default=dict, blank=True)
-    """How it is retried (jobs.domain.backoff.Backoff): max_attempts, base and cap in seconds, max_lost."""
+    """How it is retried (jobs.domain.backoff.Backoff): max_attempts, base and cap in seconds, max_lost.
+
+    As its code had it when the operation was accepted or adopted: a later release changes it for new ones only.
+    """
     declared_effects = models.JSONField(default=list, blank=True)
     attempts_used = models.PositiveIntegerField(default=0)
     max_attempts = models.PositiveIntegerField(default=0)
@@ -175,6 +178,9 @@ class Effect(models.Model):
     begun_by = models.ForeignKey(Attempt, null=True, on_delete=models.PROTECT, related_name="effects")
     begun_at = models.DateTimeField(null=True, blank=True)
     """When it was last begun."""
+    first_begun_at = models.DateTimeField(null=True, blank=True)
+    """When the oldest of its calls was begun that may have happened: before `begun_at`, one of them was in doubt when
+    it was begun again, and that a later call was not made proves nothing of the earlier one."""
     completed_at = models.DateTimeField(null=True, blank=True)
     external_id = models.CharField(max_length=255, blank=True)
     """What it is known as on the other side: the external correlation id."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import inspect
 import json
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from hashlib import sha256
 from string import Formatter
 from typing import Any
@@ -14,6 +14,8 @@ from jobs.domain.named_secrets import NAMES
 from jobs.safety.errors import ArgumentsRefused, MisuseError
 
 LONGEST_TEXT = 200
+LONGEST_ID = 600
+HUGE = 10**LONGEST_TEXT
 _PLAIN = (inspect.Parameter.POSITIONAL_OR_KEYWORD, inspect.Parameter.KEYWORD_ONLY)
 
 
@@ -25,6 +27,8 @@ class Call:
     args: Mapping[str, Any]
     fingerprint: str
     entity: str
+    defaults: Mapping[str, Any] = field(default_factory=dict)
+    """Of the function's parameters that have one."""
 
 
 @dataclass(frozen=True)
@@ -41,12 +45,15 @@ class Shape:
         signature = inspect.signature(function)
         for parameter in signature.parameters.values():
             _require_plain(parameter)
-        names = [field for _, field, _, _ in Formatter().parse(template) if field is not None]
+        fields = [one for one in Formatter().parse(template) if one[1] is not None]
+        names = [str(name) for _, name, _, _ in fields]
         if not names:
             raise MisuseError(f"The id “{template}” names no parameter, so the job would run once and never again.")
         for name in [*names, *([entity] if entity else [])]:
             if name not in signature.parameters:
                 raise MisuseError(f"“{name}” is no parameter of {function.__qualname__}; write {{its_name}} as it is.")
+        if any(spec or conversion for _, _, spec, conversion in fields):
+            raise MisuseError(f"The id “{template}” formats its values: write {{its_name}} as it is.")
         return cls(signature, template, entity)
 
     def bind(self, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Call:
@@ -54,18 +61,32 @@ class Shape:
         bound = self.signature.bind(*args, **kwargs)
         bound.apply_defaults()
         canonical = {name: _require_id(name, value) for name, value in bound.arguments.items()}
+        parameters = self.signature.parameters.values()
         return Call(
-            operation_id=self.template.format_map({name: _in_id(value) for name, value in canonical.items()}),
+            operation_id=self._id_of(canonical),
             args=canonical,
             fingerprint=fingerprint(canonical),
             entity=str(canonical[self.entity]) if self.entity else "",
+            defaults={one.name: one.default for one in parameters if one.default is not one.empty},
         )
+
+    def _id_of(self, canonical: Mapping[str, Any]) -> str:
+        made = self.template.format_map({name: _in_id(value) for name, value in canonical.items()})
+        if len(made) > LONGEST_ID:
+            raise ArgumentsRefused(f"The operation id would have {len(made)} characters: more than {LONGEST_ID}.")
+        return made
 
 
 def fingerprint(value: Any) -> str:
     """sha256 of the canonical JSON, in hex. Raises TypeError for what is not JSON."""
     text = json.dumps(value, sort_keys=True, separators=(",", ":"), ensure_ascii=True)
     return sha256(text.encode()).hexdigest()
+
+
+def storable(value: Any, *, keep: int = 255) -> str:
+    """As text that both databases take: without NUL and halves of surrogate pairs, and not longer than `keep`."""
+    text = "" if value is None else str(value)[:keep]
+    return text.replace("\0", "").encode(errors="replace").decode()
 
 
 def _require_plain(parameter: inspect.Parameter) -> None:
@@ -77,8 +98,9 @@ def _require_plain(parameter: inspect.Parameter) -> None:
 
 
 def _require_id(name: str, value: Any) -> Any:
-    is_id = value is None or isinstance(value, (bool, int)) or (isinstance(value, str) and len(value) <= LONGEST_TEXT)
-    if not is_id:
+    is_text = isinstance(value, str) and len(value) <= LONGEST_TEXT and storable(value) == value
+    is_number = isinstance(value, int) and abs(value) < HUGE
+    if not (value is None or is_text or is_number):
         raise ArgumentsRefused(
             f"“{name}” is {_described(value)}: an operation takes ids (whole numbers, texts of up to {LONGEST_TEXT} "
             "characters), since calls are stored. Pass the id, and read the rest in the job."

@@ -16,20 +16,24 @@ from uuid import UUID, uuid5
 import structlog
 from django.conf import settings
 
+from jobs.domain.decisions import Action
 from jobs.domain.operations import EffectStatus
 from jobs.domain.redaction import safe_text
 from jobs.ledger import effects as ledger
 from jobs.ledger.effects import Cancelled, Fenced, Plan, StillOpen
 from jobs.ledger.snapshots import call_timeout as default_call_timeout
 from jobs.models import Effect
-from jobs.safety.calls import fingerprint
+from jobs.safety.calls import fingerprint, storable
 from jobs.safety.errors import CancelledByOperator, LeaseLost, MisuseError, NotPerformed, PermanentError
 from jobs.safety.points import point
 from jobs.safety.promises import Absent, Answer, Checkable, Found, Inconclusive, Keyed, Safety
-from jobs.safety.running import EffectStillOpen, Running, current
+from jobs.safety.running import EffectStillOpen, Running, current, first_line
 
 _KEYS = UUID("7a0b6a5e-3c1c-5d0e-9a57-6f1f0b4a9a11")
 """The root of all idempotency keys. Never to be changed: a key must come out the same for ever (protocol, I8)."""
+
+LARGEST_RESULT = 16_000
+"""Bytes: of what a call returned its id is wanted, not its whole answer."""
 
 log = structlog.get_logger("opsboard.jobs")
 
@@ -61,8 +65,14 @@ class EffectHandle:
 
     @property
     def result(self) -> Any:
-        """What its call returned, if it happened and that is known."""
-        return self._row.result if self._row else None
+        """What its call returned, if it happened and that is known.
+
+        Where only somebody else knew that it happened (a probe, a person), that is what it is known as there, as text.
+        """
+        if self._row is None:
+            return None
+        is_hearsay = self.completed and self._row.source in (Effect.Source.PROBE, Effect.Source.HUMAN)
+        return self._row.external_id or None if self._row.result is None and is_hearsay else self._row.result
 
     @property
     def external_id(self) -> str:
@@ -88,7 +98,7 @@ class EffectHandle:
         except Cancelled:
             raise CancelledByOperator("It was cancelled before anything left the system.") from None
         except StillOpen as objection:
-            raise EffectStillOpen(objection.decision) from None
+            raise EffectStillOpen(objection.decision, objection.effect_pk) from None
         except RuntimeError as error:
             raise _inside_transaction(self.name) from error
         log.info("effect begun", effect=self.name)
@@ -96,7 +106,7 @@ class EffectHandle:
     def complete(self, result: Any = None, *, external_id: str = "") -> None:
         """Record that the call succeeded; `result` (small JSON) is what a later attempt gets in its stead (W5)."""
         row = self._begun_row()
-        known_as = (external_id or _id_in(result))[:255]
+        known_as = storable(external_id or _id_in(result))
         is_kept = _is_json(result)
         ledger.complete(row, self._running.attempt, external_id=known_as, result=result if is_kept else None)
         log.info("effect completed", effect=self.name, externalCorrelationId=known_as or None)
@@ -112,13 +122,14 @@ class EffectHandle:
             log.info("effect left begun: a repeat was refused", effect=self.name)
             return
         text = safe_text(why, keep=300).text
-        ledger.release(self._begun_row(), self._running.attempt, code="not_performed", text=text)
-        log.info("effect released", effect=self.name)
+        row = self._begun_row()
+        if ledger.release(row, self._running.attempt, code="not_performed", text=text):
+            log.info("effect released", effect=self.name)
 
     def settle_error(self, error: BaseException) -> None:
         """What an error during the call says of it: only one that proves that nothing happened releases it (C11)."""
         if isinstance(error, (NotPerformed, PermanentError)):
-            self.release(f"{type(error).__name__}: {error}")
+            self.release(f"{type(error).__name__}: {first_line(error)}")
 
     def _is_left_open(self) -> bool:
         """An earlier attempt began it, the other side can be asked, and nobody has said yet what became of it."""
@@ -134,8 +145,11 @@ class EffectHandle:
         assert self._row is not None
         assert isinstance(self._safety, Checkable)
         decision = ledger.decision_now(self._running.operation, self._row, self._plan)
-        if decision.action != "probe":
-            raise EffectStillOpen(decision)
+        if decision.action is Action.RETRY:
+            # It was declared otherwise when it was begun, and by that it may be begun again.
+            return
+        if decision.action is not Action.PROBE:
+            raise EffectStillOpen(decision, self._row.pk)
         point("before_probe")
         answer = _asked(self._safety, self)
         point("after_probe")
@@ -143,9 +157,11 @@ class EffectHandle:
             ledger.note_probe(self._row, self._running.attempt, **_as_noted(answer))
         except Fenced:
             raise LeaseLost(f"The answer about “{self.name}” came too late to count.") from None
+        except RuntimeError as error:
+            raise _inside_transaction(self.name) from error
         log.info("effect checked", effect=self.name, answer=type(answer).__name__)
         if isinstance(answer, Inconclusive):
-            raise EffectStillOpen(ledger.decision_now(self._running.operation, self._row, self._plan))
+            raise EffectStillOpen(ledger.decision_now(self._running.operation, self._row, self._plan), self._row.pk)
 
     def _begun_row(self) -> Effect:
         if self._row is None or self._row.begun_by_id != self._running.attempt.pk:
@@ -222,6 +238,8 @@ class AtomicEffect:
     """Work in our own database, done once: `completed` tells whether an earlier attempt has done it."""
 
     def __init__(self, row: Effect | None) -> None:
+        if row is not None and row.status != EffectStatus.COMPLETED:
+            raise MisuseError(f"“{row.name}” is {row.status} outside: name the work in the database otherwise.")
         self.completed = row is not None
         self.result: Any = row.result if row else None
         """Set it to small JSON that later attempts are to be given."""
@@ -236,7 +254,8 @@ def atomic_effect(name: str, *, item: str = "") -> Iterator[AtomicEffect]:
                 Request.objects.filter(pk=request_id).update(is_closed=True)
                 send_mail.submit(request_id)
 
-    Raises LeaseLost, and nothing is changed, when another attempt has the operation.
+    Raises LeaseLost, and nothing is changed, when another attempt has the operation; CancelledByOperator when that is
+    wanted and nothing was done yet.
     """
     running = current()
     with ledger.same_transaction():
@@ -244,6 +263,8 @@ def atomic_effect(name: str, *, item: str = "") -> Iterator[AtomicEffect]:
             ledger.hold_within(running.operation, running.attempt)
         except Fenced:
             raise LeaseLost(f"“{name}” was not done: another attempt has the operation.") from None
+        except Cancelled:
+            raise CancelledByOperator("It was cancelled before anything was done.") from None
         done = AtomicEffect(ledger.find(running.operation, name, str(item)))
         was_completed = done.completed
         yield done
@@ -267,18 +288,18 @@ def _asked(safety: Checkable, handle: EffectHandle) -> Answer:
         answer: Any = safety.probe(handle)
     except Exception as error:
         # Whatever keeps the other side from answering.
-        return Inconclusive(f"{type(error).__name__}: {error}")
+        return Inconclusive(f"{type(error).__name__}: {first_line(error)}")
     if not isinstance(answer, Answer):
         return Inconclusive("the probe returned neither Found, Absent nor Inconclusive")
     return answer
 
 
 def _as_noted(answer: Answer) -> dict[str, Any]:
-    text = safe_text(answer.why, keep=300).text if isinstance(answer, Inconclusive) else ""
+    text = safe_text(storable(answer.why), keep=300).text if isinstance(answer, Inconclusive) else ""
     return {
         "is_found": isinstance(answer, Found),
         "is_absent": isinstance(answer, Absent),
-        "external_id": answer.external_id[:255] if isinstance(answer, Found) else "",
+        "external_id": storable(answer.external_id) if isinstance(answer, Found) else "",
         "text": text,
     }
 
@@ -297,10 +318,12 @@ def _id_in(result: Any) -> str:
 
 
 def _is_json(result: Any) -> bool:
+    """Whether the databases keep it: PostgreSQL knows no NaN, no NUL and no half of a surrogate pair."""
     try:
-        return len(json.dumps(result)) <= 16_000
-    except (TypeError, ValueError):
+        text = json.dumps(result, allow_nan=False, ensure_ascii=False).encode()
+    except (TypeError, ValueError, RecursionError):
         return False
+    return len(text) <= LARGEST_RESULT and b"\\u0000" not in text
 
 
 def _inside_transaction(name: str) -> MisuseError:

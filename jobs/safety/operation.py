@@ -96,9 +96,10 @@ def _run(kind: JobKind, function: Callable[..., Any], args: tuple[Any, ...], kwa
 
 
 def _submit(job: OperationJob[P, R], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Operation:
-    from jobs.safety.setup import prepare_process
+    # The caller's own process and, as a rule, transaction: its connections are left alone.
+    from jobs.safety.setup import require_app
 
-    prepare_process()
+    require_app()
     from jobs.safety.submitting import submit
 
     call: Call = job.kind.shape.bind(args, kwargs)

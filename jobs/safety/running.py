@@ -15,8 +15,7 @@ from uuid import UUID
 
 import structlog
 from django.conf import settings
-from django.db import DatabaseError, InterfaceError
-from django.utils import timezone
+from django.db import DatabaseError, InterfaceError, connections
 
 from jobs.broker import deliveries
 from jobs.broker.deliveries import JobInHand
@@ -25,9 +24,10 @@ from jobs.domain.operations import EffectStatus, ErrorKind
 from jobs.domain.redaction import safe_text
 from jobs.ledger import attempts
 from jobs.ledger.attempts import Claim, Delivered, Failure
+from jobs.ledger.database import alias
 from jobs.models import Attempt, Operation
 from jobs.safety import processes
-from jobs.safety.calls import Call
+from jobs.safety.calls import Call, storable
 from jobs.safety.errors import (
     CancelledByOperator,
     ControlFlow,
@@ -46,6 +46,8 @@ from jobs.safety.setup import needing_tables
 LEASE_GRACE_SECONDS = 90
 """RQ kills a horse 60 s after its time limit at the latest; half a minute more for clocks and slow kills."""
 LONGEST_LINE = 400
+LONGEST_MESSAGE = 100_000
+"""Characters of an error's message that are looked at at all."""
 
 log = structlog.get_logger("opsboard.jobs")
 _current: ContextVar[Running | None] = ContextVar("opsboard_running", default=None)
@@ -54,9 +56,9 @@ _current: ContextVar[Running | None] = ContextVar("opsboard_running", default=No
 class EffectStillOpen(ControlFlow):
     """An effect was begun before, and must not be begun again now; the decision says what is to happen instead."""
 
-    def __init__(self, decision: Decision) -> None:
+    def __init__(self, decision: Decision, effect_pk: int) -> None:
         super().__init__(decision.sentence)
-        self.decision = decision
+        self.decision, self.effect_pk = decision, effect_pk
 
 
 @dataclass
@@ -122,7 +124,8 @@ def _delivered(kind: JobKind, call: Call, job: JobInHand) -> Delivered:
     assert job.timeout_seconds is not None
     grace = getattr(settings, "OPSBOARD_LEASE_GRACE_SECONDS", LEASE_GRACE_SECONDS)
     return Delivered(
-        operation_id=call.operation_id,
+        # The id that it was submitted under: a release may have changed how ids are made.
+        operation_id=job.operation_id or call.operation_id,
         connection=deliveries.connection_name(),
         queue=job.queue,
         job_id=job.job_id,
@@ -136,6 +139,7 @@ def _delivered(kind: JobKind, call: Call, job: JobInHand) -> Delivered:
         dispatch=job.dispatch.to_json(),
         policy=kind.retry.to_json(),
         declared_effects=kind.effects,
+        defaults=dict(call.defaults),
         may_run=timedelta(seconds=job.timeout_seconds + grace),
         is_submitted=job.operation_id is not None,
         was_abandoned=job.is_repeated,
@@ -199,49 +203,44 @@ def _require_finished(running: Running) -> None:
 
 def _ended_by(error: BaseException, kind: JobKind, running: Running, began: float) -> Any:
     """The attempt did not complete: what the ledger makes of that, and what RQ is told."""
-    if isinstance(error, CancelledByOperator):
-        attempts.cancel(running.operation, running.attempt, str(error))
-        _log_end("cancelled", began)
-        return None
-    if isinstance(error, (DatabaseError, InterfaceError)) and not _can_record():
+    if isinstance(error, (DatabaseError, InterfaceError)):
+        _forget_broken_connection()
+    try:
+        if isinstance(error, CancelledByOperator) and _cancelled(error, running):
+            _log_end("cancelled", began)
+            return None
+        decision = attempts.fail(running.operation, running.attempt, _failure(error, kind), chance=_chance())
+    except (DatabaseError, InterfaceError) as silence:
         # Nothing can be told to the ledger: it finds out by the lease, and RQ files the job as failed meanwhile.
         _log_end("not recorded", began)
-        raise error
-    decision = attempts.fail(running.operation, running.attempt, _failure(error, kind), chance=_chance())
+        raise (error if isinstance(error, Exception) else silence) from None
     if decision is None:
         _log_end("superseded", began)
         return None
     point("after_failure")
     _log_end(_STATUS_AFTER.get(decision.action, "failed"), began, decision)
     if decision.action in _RUNS_AGAIN and isinstance(error, (Exception, ControlFlow)):
-        return deliveries.automatic_retry(_time_left(running.operation))
+        return deliveries.automatic_retry(attempts.time_left(running.operation))
     if isinstance(error, ControlFlow):
+        if decision.code in _DROPPED:
+            return None
         raise RefusedDelivery(decision.sentence, code=decision.code) from error
     raise error
 
 
-def _can_record() -> bool:
-    from django.db import connections
+def _cancelled(error: BaseException, running: Running) -> bool:
+    return attempts.cancel(running.operation, running.attempt, first_line(error))
 
-    from jobs.ledger.database import alias
 
+def _forget_broken_connection() -> None:
+    """So that the next statement makes a new one, if there is a database to connect to."""
     connection = connections[alias()]
-    connection.close_if_unusable_or_obsolete()
-    try:
-        connection.ensure_connection()
-    except (DatabaseError, InterfaceError):
-        return False
-    return connection.is_usable()
+    if connection.connection is not None and not connection.in_atomic_block and not connection.is_usable():
+        connection.close()
 
 
 def _chance() -> float:
     return random.random()  # noqa: S311  # spreads retries in time; nothing is kept secret by it
-
-
-def _time_left(operation: Operation) -> timedelta:
-    operation.refresh_from_db()
-    due = operation.next_attempt_at
-    return due - timezone.now() if due else timedelta()
 
 
 _RUNS_AGAIN = (Action.RETRY, Action.PROBE, Action.WAIT)
@@ -249,7 +248,8 @@ _STATUS_AFTER = {Action.REVIEW: "unknown"} | dict.fromkeys(_RUNS_AGAIN, "retryin
 
 
 def _failure(error: BaseException, kind: JobKind) -> Failure:
-    cause = error.decision.sentence if isinstance(error, EffectStillOpen) else _first_line(error)
+    objection = error if isinstance(error, EffectStillOpen) else None
+    cause = objection.decision.sentence if objection else first_line(error)
     is_permanent = isinstance(error, (PermanentError, *kind.bad_data))
     return Failure(
         kind=ErrorKind.PERMANENT if is_permanent else ErrorKind.TRANSIENT,
@@ -258,13 +258,15 @@ def _failure(error: BaseException, kind: JobKind) -> Failure:
         retry_after=error.retry_after if isinstance(error, TransientError) else None,
         is_stopped=isinstance(error, StopRequested),
         is_unfinished=isinstance(error, UnfinishedEffect),
+        objection=objection.decision if objection else None,
+        objecting_effect=objection.effect_pk if objection else None,
     )
 
 
-def _first_line(error: BaseException) -> str:
+def first_line(error: BaseException) -> str:
     """The message's first line; a message that can't be made is no reason to lose the attempt's end."""
     try:
-        return next(iter(str(error).replace("\0", "").splitlines()), "")
+        return next(iter(storable(str(error), keep=LONGEST_MESSAGE).splitlines()), "")
     except Exception:
         # Whatever the job's own exception class does in its __str__.
         return "its message can't be read"

@@ -12,19 +12,20 @@ import django
 from django.apps import apps
 from django.conf import ENVIRONMENT_VARIABLE, settings
 from django.core.exceptions import ImproperlyConfigured
-from django.db import OperationalError, ProgrammingError
+from django.db import OperationalError, ProgrammingError, close_old_connections, connections
 
 from jobs.safety.errors import SetupError
 
 _APP = "opsboard_jobs"
-_was_forked = False
 _inherited: list[Any] = []
 """Database connections of the parent: closing one here would end it there too, so they are put aside and kept."""
 
 
 def _note_fork() -> None:
-    global _was_forked
-    _was_forked = True
+    """What is open at this moment is the parent's; what the child opens later, before its first job, is its own."""
+    if settings.configured:
+        opened = connections.all(initialized_only=True)
+        _inherited.extend(one.connection for one in opened if one.connection is not None)
 
 
 os.register_at_fork(after_in_child=_note_fork)
@@ -50,16 +51,14 @@ def set_up_django() -> None:
 
 def prepare_process() -> None:
     """Make this process fit for a job. Raises SetupError naming what is missing."""
-    set_up_django()
     require_app()
-    from django.db import close_old_connections
-
     _put_inherited_connections_aside()
     close_old_connections()
 
 
 def require_app() -> None:
-    """Raises SetupError unless the project has the layer's models."""
+    """Load Django. Raises SetupError unless the project has the layer's models."""
+    set_up_django()
     if not apps.is_installed("jobs"):
         raise SetupError("Add “jobs.apps.JobsConfig” to INSTALLED_APPS, and run `manage.py migrate`.")
 
@@ -86,13 +85,6 @@ _NOT_THERE = re.compile(r"no such (table|column): .*opsboard_jobs_|table opsboar
 
 def _put_inherited_connections_aside() -> None:
     """In a process that was forked, the sockets that were open before belong to the parent."""
-    global _was_forked
-    if not _was_forked:
-        return
-    from django.db import connections
-
-    _was_forked = False
     for one in connections.all(initialized_only=True):
-        if one.connection is not None:
-            _inherited.append(one.connection)
+        if any(one.connection is parents for parents in _inherited):
             one.connection = None

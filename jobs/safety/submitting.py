@@ -7,7 +7,7 @@ from typing import Any
 from uuid import uuid4
 
 import structlog
-from django.db import DatabaseError, transaction
+from django.db import DatabaseError, InterfaceError, transaction
 
 from jobs.broker import deliveries
 from jobs.broker.deliveries import Declared
@@ -36,7 +36,7 @@ def submit(kind: JobKind, call: Call, delay: Callable[..., Any] | None) -> Opera
         raise MisuseError(f"{kind.path} has no time limit, so it would never be known dead: give @job a timeout.")
     with needing_tables():
         operation, is_new = _accept(kind, call, declared)
-    if operation.args_fingerprint != call.fingerprint:
+    if not adoption.is_same_call(operation, call.args, call.fingerprint, call.defaults):
         raise ArgumentsDiffer(f"{call.operation_id} belongs to a call with other arguments; use another operation id.")
     point("after_accept")
     if is_new:
@@ -47,6 +47,7 @@ def submit(kind: JobKind, call: Call, delay: Callable[..., Any] | None) -> Opera
 def _accept(kind: JobKind, call: Call, declared: Declared) -> tuple[Operation, bool]:
     return adoption.accept(
         call.operation_id,
+        defaults=call.defaults,
         args_fingerprint=call.fingerprint,
         args=dict(call.args),
         entity=call.entity[:200],
@@ -78,5 +79,5 @@ def _dispatch(operation: Operation, call: Call, declared: Declared) -> None:
     point("after_push")
     try:
         adoption.mark_queued(operation.pk, operation.job_id)
-    except DatabaseError as error:
+    except (DatabaseError, InterfaceError) as error:
         log.warning("queued, not noted", operationId=operation.operation_id, why=type(error).__name__)
