@@ -9,7 +9,7 @@ from typing import overload
 from jobs.safety.classifying import frames, is_settled, translating
 from jobs.safety.errors import NotPerformed, OutcomeUnknown, PermanentError
 
-_BEFORE_DATA = {"connect", "_get_socket", "ehlo", "helo", "starttls", "login", "auth", "mail", "rcpt"}
+_BEFORE_DATA = {"connect", "ehlo", "helo", "starttls", "login", "auth", "mail", "rcpt"}
 """Functions of smtplib that are over before the message itself is sent."""
 _REFUSED_BEFORE_DATA = {
     smtplib.SMTPConnectError: "the connection",
@@ -56,9 +56,8 @@ def _of_error(error: Exception) -> Exception:
         return answered
     if isinstance(error, smtplib.SMTPNotSupportedError):
         return PermanentError(f"The mail server can't do what the message needs: {name}.")
-    if "data" in phases or not phases:
-        return OutcomeUnknown(f"Nobody knows whether the mail server took the message: {name}.")
-    if isinstance(error, ValueError) and not isinstance(error, OSError):
+    # A certificate that is not trusted is a ValueError as well.
+    if isinstance(error, ValueError) and not isinstance(error, OSError) and phases and "data" not in phases:
         return PermanentError(f"The message can't be sent as it is: {name}.")
     if phases & _BEFORE_DATA:
         return NotPerformed(f"The message was not sent to the mail server: {name}.")

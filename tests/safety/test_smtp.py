@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import smtplib
+import ssl
 import traceback
 
 import pytest
@@ -76,6 +77,15 @@ def test_a_tls_handshake_that_fails_did_nothing():
         smtplib.SMTP_SSL("127.0.0.1", port, "tests", timeout=0.4)
 
 
+def test_a_certificate_that_is_not_trusted_did_nothing():
+    class Distrusting(ssl.SSLContext):
+        def wrap_socket(self, *args, **how):
+            raise ssl.SSLCertVerificationError("self-signed certificate")
+
+    with serving(be_silent) as port, pytest.raises(NotPerformed), classify_smtp():
+        smtplib.SMTP_SSL("127.0.0.1", port, "tests", timeout=0.4, context=Distrusting(ssl.PROTOCOL_TLS_CLIENT))
+
+
 def test_a_server_without_tls_is_not_to_be_tried_again():
     assert outcome("NONE", "", send=lambda port: open_and(port, smtplib.SMTP.starttls)) is PermanentError
 
@@ -86,6 +96,19 @@ def test_a_message_that_cannot_be_put_into_words_is_wrong_data(recipient, text):
         open_and(port, lambda smtp: smtp.sendmail("us@example.org", [recipient], text))
 
     assert outcome("NONE", "", send=send) is PermanentError
+
+
+def test_wrong_data_found_once_the_message_is_due_leaves_the_outcome_unknown():
+    assert outcome("NONE", "", send=lambda port: open_and(port, lambda smtp: smtp.data("hellö"))) is OutcomeUnknown
+
+
+@pytest.mark.parametrize("error", [OSError, ValueError])
+def test_an_error_of_the_job_code_itself_leaves_the_outcome_unknown(error):
+    def mail():
+        raise error
+
+    with pytest.raises(OutcomeUnknown), classify_smtp():
+        mail()
 
 
 @pytest.mark.parametrize(("place", "expected"), [("RCPT", NotPerformed), ("MESSAGE", OutcomeUnknown)])
