@@ -26,10 +26,11 @@ HELP = {
     "observed_at": gettext_lazy("As that system shows it."),
     "external_id": gettext_lazy("Its id, a link or a quotation: one of the three is enough."),
     "searched_for": gettext_lazy("Ids, amounts, names."),
+    "undone_by": gettext_lazy("As the system names it in which it was undone."),
     "window": gettext_lazy("From when until when, with the time zone."),
 }
 _TIMES = frozenset({"observed_at", "until"})
-_LONG = frozenset({"quote", "reason"})
+_LONG = frozenset({"quote", "reason", "undone_why"})
 
 
 @dataclass(frozen=True)

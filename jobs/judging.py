@@ -13,6 +13,7 @@ from jobs.broker.evidence import evidence_of
 from jobs.broker.records import JobDetail
 from jobs.domain.calls import Call, Unreadable
 from jobs.domain.decisions import Case
+from jobs.domain.effect_verdicts import InReview
 from jobs.domain.evidence import Evidence
 from jobs.domain.findings import TELL_NOTHING, Finding, Judgement, judge
 from jobs.domain.idempotency import Idempotency, Promise
@@ -23,7 +24,7 @@ from jobs.domain.standing import Standing
 from jobs.ledger import database, events, operations
 from jobs.ledger.failures import run_of
 from jobs.ledger.reviews import Question
-from jobs.ledger.snapshots import snapshot_of
+from jobs.ledger.snapshots import effect_state, snapshot_of
 from jobs.models import NAME_LENGTH, JobType, Operation, Review
 
 
@@ -80,6 +81,13 @@ def case_of_delivery(detail: JobDetail | None, now: datetime, layered: Layered) 
     if detail is None or not detail.job.exists:
         return None
     return case_of(detail, now, declared=None, standing=Standing(), layered=layered)
+
+
+def effect_in_review(review: Review) -> InReview:
+    """What decides about a verdict in this review of an effect: the ledger's own rows, by the database's clock."""
+    now = database.now()
+    state = effect_state(review.effect, now) if review.effect else None
+    return InReview(effect=state, now=now, zone=timezone.get_current_timezone())
 
 
 def case_in_review(review: Review, detail: JobDetail | None, now: datetime) -> Case:

@@ -20,8 +20,9 @@ from jobs.broker.details import read_job
 from jobs.broker.errors import BrokerUnavailable
 from jobs.broker.records import JobDetail
 from jobs.domain.decisions import Action, Case, Decision
-from jobs.domain.verdicts import EVIDENCE, LONGEST, Verdict, decide_verdict, liveness_sentence, missing
-from jobs.judging import case_in_review
+from jobs.domain.effect_verdicts import MAY_CALL_AGAIN, decide_effect_verdict, liveness_of_effect
+from jobs.domain.verdicts import EVIDENCE, LONGEST, OF_RUNS, Verdict, decide_verdict, liveness_sentence, missing
+from jobs.judging import case_in_review, effect_in_review
 from jobs.ledger import reviews
 from jobs.ledger.reviews import Statement
 from jobs.models import AuditEntry, Queue, Review
@@ -87,6 +88,10 @@ def resolve(saying: Saying) -> Answer:
         return Answer(review=review, is_done=False, sentence="Nothing was recorded yet.", missing=wanted)
     if objection := _objection(review, saying):
         return _turn_away(review, saying, "changed", objection)
+    if review.operation.is_layered:
+        return _say_of_effect(review, queue, saying)
+    if saying.verdict not in OF_RUNS:
+        return _turn_away(review, saying, "no_effect", "Not done: that is said of effects only; this is a plain job.")
     if saying.verdict is Verdict.DID_NOT_HAPPEN:
         return _run_again(review, queue, saying)
     return _record(review, saying, liveness=_liveness(review))
@@ -131,6 +136,23 @@ def _objection(review: Review, saying: Saying) -> str:
     if reviews.has_act_under_way(review):
         return "Not done: what was said before had the job run again, and it is not known yet whether it did."
     return ""
+
+
+def _say_of_effect(review: Review, queue: Queue, saying: Saying) -> Answer:
+    """What is said of an effect is a record only; the ledger has its operation go on (protocol, 2.1)."""
+    if saying.verdict in MAY_CALL_AGAIN:
+        _require_retry(review, queue, saying)
+    asked = effect_in_review(review)
+    decision = decide_effect_verdict(saying.verdict, asked)
+    if decision.action is not Action.RECORD:
+        return _turn_away(review, saying, decision.code, f"Not done: {decision.sentence}")
+    valid_until = asked.effect.key_valid_until if asked.effect else None
+    horizon = {"key_valid_until": valid_until.isoformat()} if valid_until else {}
+    statement = _statement(saying, liveness_of_effect(asked), decision.code)
+    statement = replace(statement, evidence={**statement.evidence, **horizon})
+    if reviews.settle_review(review, statement, now=saying.now) is None:
+        return _lost_turn(review, saying)
+    return Answer(review=_again(review), is_done=True, sentence=f"On record. {decision.sentence}")
 
 
 def _run_again(review: Review, queue: Queue, saying: Saying) -> Answer:
@@ -230,7 +252,7 @@ def _statement(saying: Saying, liveness: str, code: str) -> Statement:
 
 
 def _reason(saying: Saying) -> str:
-    return saying.given.get("reason", "")
+    return saying.given.get("reason") or saying.given.get("undone_why", "")
 
 
 def _liveness(review: Review) -> str:

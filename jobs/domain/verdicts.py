@@ -26,6 +26,10 @@ class Verdict(StrEnum):
     """It happened, and somebody has undone it; for effects only."""
 
 
+OF_RUNS = (Verdict.HAPPENED, Verdict.DID_NOT_HAPPEN, Verdict.ABANDON, Verdict.SNOOZE)
+"""What may be said of a run of a plain job; of effects more (effect_verdicts.py)."""
+
+
 @dataclass(frozen=True)
 class Piece:
     """One thing that a verdict wants to know: the name it is sent and kept under, and what is said when it is missing.
@@ -65,7 +69,7 @@ EVIDENCE: Mapping[Verdict, Sequence[Piece]] = {
     Verdict.PROBE_AGAIN: (),
     Verdict.REVERSED: (
         Piece("undone_by", "Give the id of the refund, the credit note or whatever has undone it."),
-        Piece("reason", "Say why it was undone."),
+        Piece("undone_why", "Say why it was undone."),
     ),
 }
 """What each verdict wants, in the order in which it is asked."""
@@ -140,7 +144,5 @@ RECORDS = {
     Verdict.HAPPENED: "It counts as done from then on: the job stays where it is, and is not run again.",
     Verdict.ABANDON: "It is closed without an answer, stays filed as “may have happened”, and is not run again.",
     Verdict.SNOOZE: "The review stays open, and is put off until then.",
-    Verdict.PROBE_AGAIN: "A worker asks the other side again; what it answers settles it, or the review comes back.",
-    Verdict.REVERSED: "It is closed as undone, and is not run again.",
 }
 """What follows from a verdict that leads to no run, whatever is known of the job."""

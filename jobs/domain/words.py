@@ -82,6 +82,30 @@ STATE_WORDS: dict[str, StateWord] = {
     "unknown": _made(_("result unknown"), Look.REVIEW),
     "completed": _made(_("completed"), Look.DONE),
     "cancelled": _made(_("cancelled"), Look.SKIPPED),
+    # Attempts, where they end otherwise than operations do
+    "retrying": _made(_("failed, is retried"), Look.RETRYING),
+    "skipped_duplicate": _made(_("skipped: a repeat"), Look.SKIPPED),
+    "superseded": _made(_("overtaken"), Look.SKIPPED),
+    # Effects
+    "begun": _made(_("begun"), Look.RUNNING),
+    "released": _made(_("did not happen"), Look.WAITING, "repeat"),
+    "abandoned": _made(_("given up"), Look.SKIPPED, "stopped"),
+    "effect_unknown": _made(_("may have happened"), Look.REVIEW),
+    # What a retry of an operation would come to
+    "would_run": _made(_("safe to retry"), Look.DONE, "repeat"),
+    "would_skip": _made(_("done: nothing to retry"), Look.SKIPPED),
+    "would_ask": _made(_("review before retry"), Look.REVIEW, "flag"),
+    "would_wait": _made(_("no retry now"), Look.WAITING),
+    # What else happens to operations
+    "dedup": _made(_("a repeat was skipped"), Look.SKIPPED),
+    "turned_away": _made(_("turned away"), Look.SKIPPED),
+    "late_evidence": _made(_("late evidence"), Look.REVIEW, "info"),
+    "contradiction": _made(_("contradicting evidence"), Look.FAILED, "flag"),
+    "probed": _made(_("the other side was asked"), Look.WAITING, "info"),
+    "taken_over": _made(_("taken over"), Look.REVIEW, "repeat"),
+    "cancel_requested": _made(_("cancelling asked for"), Look.SKIPPED),
+    "decided": _made(_("decided"), Look.WAITING, "info"),
+    "delivered": _made(_("queued"), Look.WAITING),
     # Reviews: where they stand, and what was said in them
     "in_review": _made(_("in review"), Look.REVIEW),
     "overdue": _made(_("overdue"), Look.FAILED, "flag"),
@@ -90,6 +114,9 @@ STATE_WORDS: dict[str, StateWord] = {
     "did_not_happen": _made(_("it did not happen"), Look.RETRYING, "repeat"),
     "abandon": _made(_("given up"), Look.SKIPPED, "stopped"),
     "snooze": _made(_("put off"), Look.WAITING, "scheduled"),
+    "probe_again": _made(_("to be checked again"), Look.RETRYING, "repeat"),
+    "reversed": _made(_("undone"), Look.SKIPPED, "stopped"),
+    "contradicted": _made(_("contradicting evidence"), Look.FAILED, "flag"),
     "sent_to_review": _made(_("sent to review"), Look.REVIEW),
     # Workers
     "worker_busy": _made(_("busy"), Look.RUNNING),
@@ -124,7 +151,8 @@ STATE_WORDS: dict[str, StateWord] = {
     "unsettled": _made(_("never known"), Look.REVIEW),
 }
 """Keys: `Finding`, RQ's statuses, `ResultKind`, worker states, warning levels, `Idempotency`, `AuditEntry.Status`,
-`FailedJob.Place`, `Operation.Status`, `Verdict`, and where a review stands."""
+`FailedJob.Place`, `Operation.Status`, `AttemptOutcome`, `EffectStatus`, `OperationEvent.Kind`, `Verdict`, and where a
+review stands. The `lost` of an attempt and the `unknown` of an effect are those of a job and of an operation."""
 
 VERB_WORDS = {
     "retry_job": _("retry"),
@@ -153,6 +181,10 @@ EVIDENCE_WORDS = {
     "window": _("Which time you searched"),
     "found_nothing": _("The search gave no result at all."),
     "reason": _("Why it is given up without knowing"),
+    "undone_by": _("What has undone it: its id there"),
+    "undone_why": _("Why it was undone"),
+    "key_valid_until": _("The other side knew its key until"),
+    "attempt": _("Attempt"),
     "told": _("Who was told that it may have happened"),
     "until": _("When somebody looks again"),
     "owner": _("Who looks again"),

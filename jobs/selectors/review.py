@@ -18,7 +18,7 @@ from jobs.domain.evidence import WorkerSign
 from jobs.domain.findings import Finding
 from jobs.domain.idempotency import Idempotency
 from jobs.domain.links import Link, build_links, link_host
-from jobs.domain.verdicts import RECORDS, YES, Verdict, decide_verdict, liveness_sentence
+from jobs.domain.verdicts import OF_RUNS, RECORDS, YES, Verdict, decide_verdict, liveness_sentence
 from jobs.judging import case_in_review, idempotency_of, is_in_question, testimony_of
 from jobs.ledger.failures import failed_job, is_run_of
 from jobs.ledger.reviews import has_act_under_way, is_contradicted, resolutions_of
@@ -191,7 +191,7 @@ def review_page(user: User, review: Review, queue: Queue, *, now: datetime) -> R
         job_type=facts.job_type,
         idempotency=idempotency_of(facts.job_type),
         links=links_of(operation.operation_id, operation),
-        choices=tuple(_choice(verdict, facts, rights) for verdict in Verdict),
+        choices=tuple(_choice(verdict, facts, rights) for verdict in OF_RUNS),
         said=said_in(review),
         is_contradicted=is_contradicted(review),
         has_act_under_way=has_act_under_way(review),

@@ -17,7 +17,7 @@ from jobs.actions.reviews import Saying, claim, release, resolve
 from jobs.actions.settle import settle_open_entries
 from jobs.broker import commands, connections, running
 from jobs.broker.errors import BrokerUnavailable
-from jobs.domain.verdicts import Verdict
+from jobs.domain.verdicts import OF_RUNS
 from jobs.ledger import reviews
 from jobs.models import AuditEntry, JobType, Operation, Resolution, Review
 from jobs.permissions import ReviewNotVisible
@@ -29,7 +29,7 @@ from tests.support.statements import statement
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.parametrize("rq_version", ["3.0"])]
 
-HAPPENED, DID_NOT, ABANDON, SNOOZE = Verdict
+HAPPENED, DID_NOT, ABANDON, SNOOZE = OF_RUNS
 LONG_AGO = "2026-01-01T00:00:00.000000Z"
 JOBS = ("failed", "killed", "stopped", "lost", "alive")
 
@@ -179,7 +179,7 @@ def test_it_is_put_off_until_a_time_that_is_still_to_come(hours, operator, store
     assert fresh(review).snoozed_until is None and not Resolution.objects.exists()
 
 
-@pytest.mark.parametrize("verdict", Verdict)
+@pytest.mark.parametrize("verdict", OF_RUNS)
 def test_without_its_grounds_nothing_is_said_or_recorded(verdict, operator, store):
     review = taken(operator, "failed")
     answer = say(operator, review, verdict, given={"where": "\0 "})
@@ -471,7 +471,7 @@ def test_what_was_closed_meanwhile_is_not_said_again(operator, store):
     review = taken(operator, "failed")
     reviews.settle_review(review, statement(None, HAPPENED, review), now=datetime.now(UTC))
     before = snapshot(store)
-    for verdict in Verdict:
+    for verdict in OF_RUNS:
         assert "closed meanwhile" in say(operator, review, verdict).sentence
     assert snapshot(store) == before and Resolution.objects.count() == 1
 

@@ -48,6 +48,8 @@ WANTED = {
     Verdict.DID_NOT_HAPPEN: {"where", "searched_for", "window", "found_nothing"},
     Verdict.ABANDON: {"reason", "told"},
     Verdict.SNOOZE: {"until", "owner"},
+    Verdict.PROBE_AGAIN: set(),
+    Verdict.REVERSED: {"undone_by", "undone_why"},
 }
 
 
@@ -58,7 +60,7 @@ def test_nothing_can_be_said_without_its_grounds(verdict):
     assert all(sentence.endswith(".") for sentence in wanted.values())
 
 
-@pytest.mark.parametrize("verdict", Verdict)
+@pytest.mark.parametrize("verdict", [one for one in Verdict if WANTED[one]])
 @pytest.mark.parametrize("at", range(4))
 def test_each_ground_is_wanted_by_itself(verdict, at):
     names = sorted(WANTED[verdict])
