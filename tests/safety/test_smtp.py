@@ -79,7 +79,8 @@ def test_a_tls_handshake_that_fails_did_nothing():
 
 def test_a_certificate_that_is_not_trusted_did_nothing():
     class Distrusting(ssl.SSLContext):
-        def wrap_socket(self, *args, **how):
+        def wrap_socket(self, sock, **how):
+            sock.close()
             raise ssl.SSLCertVerificationError("self-signed certificate")
 
     with serving(be_silent) as port, pytest.raises(NotPerformed), classify_smtp():
