@@ -22,7 +22,7 @@ from jobs.models import AuditEntry, FailedJob, JobType, ObservedAttempt, Operati
 from jobs.permissions import Permission, Visibility, may
 from jobs.selectors.lists import recorded_queue_names, visible_connections
 from jobs.selectors.records import Record, parse_plain, records_of
-from jobs.selectors.review import Said, links_of, said_in, time_of
+from jobs.selectors.review_head import Said, links_of, said_in, time_of
 from jobs.selectors.stored import hidden_since, stored_error, stored_line
 from jobs.selectors.texts import ErrorText, Masks, masks_of, one_line
 

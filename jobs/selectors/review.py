@@ -6,7 +6,6 @@ from collections.abc import Collection
 from dataclasses import dataclass
 from datetime import datetime
 
-from django.conf import settings
 from django.contrib.auth.models import User
 
 from jobs.broker.details import read_job
@@ -16,15 +15,13 @@ from jobs.domain.arguments import Argument, still_shown
 from jobs.domain.decisions import Action, Case, Decision
 from jobs.domain.evidence import WorkerSign
 from jobs.domain.findings import Finding
-from jobs.domain.idempotency import Idempotency
-from jobs.domain.links import Link, build_links, link_host
-from jobs.domain.verdicts import OF_RUNS, RECORDS, YES, Verdict, decide_verdict, liveness_sentence
+from jobs.domain.verdicts import OF_RUNS, RECORDS, Verdict, decide_verdict, liveness_sentence
 from jobs.judging import case_in_review, idempotency_of, is_in_question, testimony_of
 from jobs.ledger.failures import failed_job, is_run_of
-from jobs.ledger.reviews import has_act_under_way, is_contradicted, resolutions_of
-from jobs.models import AuditEntry, FailedJob, JobType, Operation, Queue, Resolution, Review
-from jobs.permissions import Permission, may, permissions_on
-from jobs.selectors.reviews import ReviewRow
+from jobs.ledger.reviews import has_act_under_way, is_contradicted
+from jobs.models import FailedJob, JobType, Queue, Review
+from jobs.permissions import Permission, permissions_on
+from jobs.selectors.review_head import Choice, ReviewHead, head_of, time_of
 from jobs.selectors.stored import hidden_since, stored_error
 from jobs.selectors.texts import LATEST_CHARACTERS, ErrorText, arguments_of, declared_ids, error_text, masks_of
 
@@ -57,60 +54,12 @@ class JobNow:
     """Whether its last run is the one that the review asks about."""
 
 
-@dataclass(frozen=True)
-class Choice:
-    """One verdict: what would come of it, or why it may not be said now."""
-
-    verdict: Verdict
-    sentence: str
-    objection: str = ""
-
-
-@dataclass(frozen=True)
-class Ground:
-    """One thing that was brought forward: a time where it is one, else a text; `host`: where a plain link leads."""
-
-    name: str
-    text: str
-    at: datetime | None = None
-    host: str = ""
-
-
-@dataclass(frozen=True)
-class Said:
-    """One entry of what was said. `fate` of the run that it was to lead to: a key of the words table, or ''."""
-
-    resolution: Resolution
-    fate: str
-    contradicts: bool
-    """It says otherwise than what the review was closed with: that it did not happen, and that it did."""
-
-    @property
-    def is_late_evidence(self) -> bool:
-        return self.resolution.source == Resolution.Source.LATE_EVIDENCE
-
-    @property
-    def closes(self) -> bool:
-        """Whether the review was closed by it, or will be."""
-        is_kept = self.resolution.verdict != Verdict.SNOOZE and not self.contradicts
-        return is_kept and self.fate in ("", AuditEntry.Status.DONE)
-
-    @property
-    def grounds(self) -> tuple[Ground, ...]:
-        evidence = self.resolution.evidence.items()
-        return tuple(_ground(str(name), value) for name, value in evidence if value and name != "contradicts")
-
-
 @dataclass(frozen=True, kw_only=True)
-class ReviewPage:
-    """The whole page. `silence`: why the job store can't be asked; '' when it answered."""
+class ReviewPage(ReviewHead):
+    """The whole page of a plain job's review. `silence`: why the job store can't be asked; '' when it answered."""
 
-    review: Review
-    operation: Operation
     known: Known
     job: JobNow | None
-    liveness: str
-    """Whether the old run may still act; '' when the job store can't be asked."""
     silence: str
     is_another_job: bool
     """Another job has the id by now, so nothing that Redis shows of it bears on this one."""
@@ -118,44 +67,11 @@ class ReviewPage:
     error_at: datetime | None
     is_error_of_this_run: bool
     """Or of another one of the same job: the newest that failed."""
-    arguments: tuple[Argument, ...]
-    job_type: JobType | None
-    idempotency: Idempotency
-    links: tuple[Link, ...]
-    choices: tuple[Choice, ...]
-    said: tuple[Said, ...]
-    is_contradicted: bool
-    """An incident: it was run again because it had not happened, and it had."""
-    has_act_under_way: bool
-    """What was said led to an act of which nobody knows yet whether it was carried out: until then nothing is said."""
-    may_resolve: bool
-    may_declare: bool
-    may_read_audit: bool
-    is_mine: bool
-    """The reader holds it."""
-    is_held: bool
-    """Somebody holds it."""
-    is_overdue: bool
-    is_put_off: bool
 
     @property
     def seen(self) -> str:
         """The token that a verdict which leads to a run must bring back."""
         return self.job.seen if self.job else ""
-
-    @property
-    def is_open(self) -> bool:
-        return self.review.closed_at is None
-
-    @property
-    def answer(self) -> Said | None:
-        """What closed it."""
-        return next((one for one in reversed(self.said) if not self.is_open and one.closes), None)
-
-    @property
-    def history(self) -> tuple[Said, ...]:
-        """Everything that was said, unless the answer is all of it."""
-        return () if self.answer and len(self.said) == 1 else self.said
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -172,13 +88,10 @@ class _Facts:
 
 def review_page(user: User, review: Review, queue: Queue, *, now: datetime) -> ReviewPage:
     """The page of a review that this person may see (permissions.find_review). A silent store takes nothing from it."""
-    operation, rights = review.operation, permissions_on(user, queue)
-    facts = _facts(review, now)
+    facts, rights = _facts(review, now), permissions_on(user, queue)
     error, error_at, is_error_of_this_run = _error(review, facts)
-    listed = ReviewRow(review, now)
     return ReviewPage(
-        review=review,
-        operation=operation,
+        **head_of(user, review, rights, now=now),
         known=_known(review, facts),
         job=_job_now(review, facts),
         liveness=liveness_sentence(facts.case) if facts.case else "",
@@ -190,39 +103,10 @@ def review_page(user: User, review: Review, queue: Queue, *, now: datetime) -> R
         arguments=_arguments(facts),
         job_type=facts.job_type,
         idempotency=idempotency_of(facts.job_type),
-        links=links_of(operation.operation_id, operation),
         choices=tuple(_choice(verdict, facts, rights) for verdict in OF_RUNS),
-        said=said_in(review),
         is_contradicted=is_contradicted(review),
         has_act_under_way=has_act_under_way(review),
-        may_resolve=Permission.RESOLVE_REVIEW in rights,
-        may_declare=may(user, Permission.CHANGE_JOBTYPE),
-        may_read_audit=may(user, Permission.VIEW_AUDIT),
-        is_mine=listed.is_held and review.claimed_by_id == user.pk,
-        is_held=listed.is_held,
-        is_overdue=listed.is_overdue,
-        is_put_off=listed.is_put_off,
     )
-
-
-def links_of(operation_id: str, operation: Operation | FailedJob) -> tuple[Link, ...]:
-    """Where else this operation can be looked up (OPSBOARD_LINKS)."""
-    values = {name: getattr(operation, name) for name in ("job_id", "job_type", "queue", "connection")}
-    return build_links(getattr(settings, "OPSBOARD_LINKS", ()), {"operation_id": operation_id, **values})
-
-
-def time_of(value: object) -> datetime | None:
-    """The time that an ISO 8601 text names; None for what is none, or can't be told in every zone."""
-    try:
-        at = datetime.fromisoformat(str(value))
-    except ValueError:
-        return None
-    return at if 1900 < at.year < 3000 else None
-
-
-def said_in(review: Review) -> tuple[Said, ...]:
-    """What was said in a review, in order, with what became of it."""
-    return tuple(Said(one, _fate(one), _contradicts(review, one)) for one in resolutions_of(review))
 
 
 # What is known --------------------------------------------------------------------------------------------------------
@@ -313,32 +197,6 @@ def _decision(verdict: Verdict, facts: _Facts) -> Decision:
     if verdict is not Verdict.DID_NOT_HAPPEN:
         return Decision(Action.RECORD, verdict.value, RECORDS[verdict])
     return Decision(Action.WAIT, "not_known", f"{facts.silence} Whether the old run has ended is not known now.")
-
-
-# What was said --------------------------------------------------------------------------------------------------------
-
-
-def _fate(resolution: Resolution) -> str:
-    entry = resolution.audit_entry
-    if entry is None or resolution.verdict != Verdict.DID_NOT_HAPPEN:
-        return ""
-    return entry.status if entry.verb != "resolve_review" else ""
-
-
-_TIMES = frozenset({"observed_at", "until", "ended_at"})
-
-
-def _ground(name: str, value: object) -> Ground:
-    text = "" if value is True or value == YES else str(value)
-    at = time_of(value) if name in _TIMES else None
-    return Ground(name, text, at, link_host(text) if name == "link" else "")
-
-
-def _contradicts(review: Review, resolution: Resolution) -> bool:
-    """Of a denial only one that was acted on: where nothing ran, late evidence simply answers the question."""
-    said, other = {Verdict(resolution.verdict), Verdict(review.verdict or resolution.verdict)}, _fate(resolution)
-    is_kept = resolution.verdict == Verdict.HAPPENED or other == AuditEntry.Status.DONE
-    return said == {Verdict.HAPPENED, Verdict.DID_NOT_HAPPEN} and is_kept
 
 
 _NO_RETRY = "Whoever says this has the job run again, and you may not retry jobs of this queue."
