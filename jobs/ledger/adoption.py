@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
@@ -22,11 +22,11 @@ if TYPE_CHECKING:
     from jobs.ledger.attempts import Delivered
 
 
-def accept(operation_id: str, *, defaults: Mapping[str, Any] | None = None, **fields: Any) -> tuple[Operation, bool]:
+def accept(operation_id: str, **fields: Any) -> tuple[Operation, bool]:
     """The operation of this id, created in the caller's transaction unless there is one, and whether it is new (W0).
 
-    `fields`: those of Operation that describe the call; `defaults` as in `is_same_call`, by which the caller judges
-    one that was there.
+    `fields`: those of Operation that describe the call. The caller asks `is_same_call` of one that was there, and
+    notes a repeat.
     """
     now = database_now()
     found = Operation.objects.filter(operation_id=operation_id).first()
@@ -42,19 +42,33 @@ def accept(operation_id: str, *, defaults: Mapping[str, Any] | None = None, **fi
         if made is not None:
             return made, True
         found = Operation.objects.get(operation_id=operation_id)
-    if is_same_call(found, fields["args"], fields["args_fingerprint"], defaults or {}):
-        text = "It was submitted again; nothing was queued for that."
-        events.note(found, events.Kind.DEDUP, now=now, code=DedupCause.DOUBLE_SUBMIT, text=text)
     return found, False
 
 
-def is_same_call(operation: Operation, args: Mapping[str, Any], fingerprint: str, defaults: Mapping[str, Any]) -> bool:
+def note_double_submit(operation: Operation) -> None:
+    """It was submitted again, and the caller was given the one that there is."""
+    text = "It was submitted again; nothing was queued for that."
+    events.note(operation, events.Kind.DEDUP, now=database_now(), code=DedupCause.DOUBLE_SUBMIT, text=text)
+
+
+def is_same_call(
+    operation: Operation,
+    *,
+    job_types: Collection[str],
+    args: Mapping[str, Any],
+    args_fingerprint: str,
+    defaults: Mapping[str, Any],
+) -> bool:
     """Whether this call is the operation's own (protocol, R3).
 
-    `defaults`: of the function's parameters now. One that a release has added since is no other call, as long as it
-    has its default: otherwise a deployment would turn away all that is under way.
+    `job_types`: the function's path, and those that it had before. Two functions whose ids come out the same are two
+    intents: one must not pass for the repeat of the other. `defaults`: of the function's parameters now. One that a
+    release has added since is no other call, as long as it has its default: otherwise a deployment would turn away
+    all that is under way.
     """
-    if operation.args_fingerprint == fingerprint:
+    if operation.job_type not in job_types:
+        return False
+    if operation.args_fingerprint == args_fingerprint:
         return True
     return _canonical({**defaults, **operation.args}) == _canonical(args)
 

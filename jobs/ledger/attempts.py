@@ -12,13 +12,11 @@ from typing import Any
 
 from django.db.models import F
 
-from jobs.domain.backoff import LONGEST_SECONDS, Backoff
 from jobs.domain.decisions import Action, Decision
-from jobs.domain.idempotency import Idempotency
 from jobs.domain.operation_rules import decide
 from jobs.domain.operations import AskedBy, AttemptOutcome, DedupCause, EffectStatus, ErrorKind, Snapshot
 from jobs.domain.operations import OperationStatus as Status
-from jobs.ledger import events
+from jobs.ledger import endings, events
 from jobs.ledger.adoption import adopt, is_same_call
 from jobs.ledger.database import lock_operation, outlasting_locks, own_transaction
 from jobs.ledger.database import now as database_now
@@ -52,6 +50,8 @@ class Delivered:
     may_run: timedelta
     defaults: dict[str, Any] = field(default_factory=dict)
     """Of the function's parameters, as this release has them."""
+    formerly: tuple[str, ...] = ()
+    """Paths that the function had before."""
     is_submitted: bool = False
     was_abandoned: bool = False
     """RQ has filed an earlier run of this very job as abandoned."""
@@ -96,7 +96,7 @@ def claim(delivered: Delivered) -> Claim:
         if operation is None:
             return Claim(operation=None, attempt=None, decision=decide(Snapshot(exists=False), now, AskedBy.AUTO))
         _note_delivery(operation, delivered, now)
-        is_own = is_same_call(operation, delivered.args, delivered.args_fingerprint, delivered.defaults)
+        is_own = _is_own(operation, delivered)
         if is_own:
             _lose_if_over(operation, now)
         snapshot = snapshot_of(operation, now, has_same_arguments=is_own)
@@ -124,9 +124,9 @@ def complete(operation: Operation, attempt: Attempt) -> bool:
             **REST,
         )
         if done:
-            _end(attempt, now, AttemptOutcome.COMPLETED)
+            endings.end(attempt, now, AttemptOutcome.COMPLETED)
         else:
-            _supersede(operation, attempt, now)
+            endings.supersede(operation, attempt, now)
     return bool(done)
 
 
@@ -138,21 +138,21 @@ def fail(operation: Operation, attempt: Attempt, failure: Failure, *, chance: fl
     """
     with own_transaction():
         now = database_now()
-        if not _held(operation, attempt).update(**_after_failure(failure), **REST):
-            _supersede(operation, attempt, now, failure)
+        if not _held(operation, attempt).update(**endings.columns_after(failure), **REST):
+            endings.supersede(operation, attempt, now, failure)
             return None
         # Its end first, without a name for it: the rules ask whether it may still act.
-        _end(attempt, now, "", failure)
+        endings.end(attempt, now, "", failure)
         if not failure.is_stopped:
-            _count_missed_probes(operation, attempt)
+            endings.count_missed_probes(operation, attempt)
         operation.refresh_from_db()
         snapshot = snapshot_of(operation, now)
-        decision = _decide_after(failure, snapshot, now)
-        retry_at = now + _delay(operation, failure, chance)
+        decision = endings.decide_after(failure, snapshot, now)
+        retry_at = now + endings.delay_after(operation, failure, chance)
         about = failure.objecting_effect
         move(operation, decision, snapshot, now, retry_at=retry_at, is_on_its_way=True, effect_pk=about)
         note_decision(operation, decision, now, attempt=attempt)
-        Attempt.objects.filter(pk=attempt.pk).update(outcome=_outcome_of(operation, failure))
+        Attempt.objects.filter(pk=attempt.pk).update(outcome=endings.outcome_of(operation, failure))
         return decision
 
 
@@ -169,9 +169,9 @@ def cancel(operation: Operation, attempt: Attempt, text: str) -> bool:
             return False
         if _held(operation, attempt).exists():
             rest(operation, Status.CANCELLED, "cancelled", text, now)
-            _end(attempt, now, AttemptOutcome.CANCELLED)
+            endings.end(attempt, now, AttemptOutcome.CANCELLED)
         else:
-            _supersede(operation, attempt, now)
+            endings.supersede(operation, attempt, now)
         return True
 
 
@@ -226,6 +226,16 @@ def _locked(operation_id: str) -> Operation | None:
     return rows.get() if rows.update(version=F("version") + 1) else None
 
 
+def _is_own(operation: Operation, delivered: Delivered) -> bool:
+    return is_same_call(
+        operation,
+        job_types=(delivered.job_type, *delivered.formerly),
+        args=delivered.args,
+        args_fingerprint=delivered.args_fingerprint,
+        defaults=delivered.defaults,
+    )
+
+
 def _adopted(delivered: Delivered, now: datetime) -> Operation | None:
     """A job that was enqueued by `.delay()` has no row before its first claim (protocol, 3)."""
     return None if delivered.is_submitted else adopt(delivered, now)
@@ -251,7 +261,7 @@ def _lose(operation: Operation, now: datetime, proof: str) -> None:
     Attempt.objects.filter(pk=attempt.pk, outcome="").update(
         ended_at=now, outcome=AttemptOutcome.LOST, error_kind=ErrorKind.LOST, death_proof=proof
     )
-    _count_missed_probes(operation, attempt)
+    endings.count_missed_probes(operation, attempt)
     operation.fence += 1
     operation.lost_attempts += 1
     operation.last_error = ErrorKind.LOST
@@ -270,7 +280,7 @@ def _begin(operation: Operation, delivered: Delivered, decision: Decision, now: 
     operation.current_attempt = attempt.pk
     operation.lease_until = operation.due_at = attempt.lease_until
     operation.next_attempt_at = None
-    operation.job_id, operation.queue = delivered.job_id, delivered.queue
+    operation.job_id, operation.queue, operation.job_type = delivered.job_id, delivered.queue, delivered.job_type
     operation.reason_code, operation.reason_text = decision.code, ""
     operation.updated_at = now
     operation.save(update_fields=_CLAIMED)
@@ -279,7 +289,7 @@ def _begin(operation: Operation, delivered: Delivered, decision: Decision, now: 
 
 _CLAIMED = (
     *("fence", "attempts_used", "status", "current_attempt", "lease_until", "due_at", "next_attempt_at", "job_id"),
-    *("queue", "reason_code", "reason_text", "updated_at"),
+    *("queue", "job_type", "reason_code", "reason_text", "updated_at"),
 )
 
 
@@ -323,67 +333,3 @@ _LEAVES_ALONE = ("args_mismatch", "backoff", "in_progress")
 
 def _held(operation: Operation, attempt: Attempt) -> Any:
     return Operation.objects.filter(pk=operation.pk, status=Status.RUNNING, current_attempt=attempt.pk)
-
-
-def _after_failure(failure: Failure) -> dict[str, Any]:
-    if failure.is_stopped:
-        return {"max_attempts": F("max_attempts") + 1}
-    return {"last_error": failure.kind}
-
-
-def _decide_after(failure: Failure, snapshot: Snapshot, now: datetime) -> Decision:
-    """What the rows say; but a review that an effect wants for what only its call shows (R10) goes before a repeat."""
-    decision = decide(snapshot, now, AskedBy.AUTO)
-    goes_on = decision.action in (Action.RETRY, Action.PROBE, Action.WAIT)
-    wants_review = failure.objection is not None and failure.objection.action is Action.REVIEW
-    return failure.objection if failure.objection and goes_on and wants_review else decision
-
-
-def _count_missed_probes(operation: Operation, attempt: Attempt) -> None:
-    """An attempt that was to ask the other side and ended before counts as one that got no answer.
-
-    Otherwise a job that fails each time before it asks would be tried for ever: R13 stands above R17 and R18.
-    """
-    if attempt.decision_code != "probe":
-        return
-    asked = operation.events.filter(attempt=attempt, kind=events.Kind.PROBED).values("effect")
-    unasked = operation.effects.filter(status=EffectStatus.BEGUN, idempotency=Idempotency.CHECKABLE)
-    unasked.exclude(begun_by=attempt).exclude(pk__in=asked).update(probes_made=F("probes_made") + 1)
-
-
-def _end(attempt: Attempt, now: datetime, outcome: str, failure: Failure | None = None) -> bool:
-    """The attempt's own end, told once. One that was taken over and reports after all is not lost but superseded."""
-    texts = {}
-    if failure is not None:
-        texts = {
-            "error_kind": failure.kind,
-            "error_class": failure.error_class,
-            "error_line": failure.error_line,
-        }
-    untold = ("", AttemptOutcome.LOST) if outcome == AttemptOutcome.SUPERSEDED else ("",)
-    ended = Attempt.objects.filter(pk=attempt.pk, outcome__in=untold)
-    return bool(ended.update(ended_at=now, outcome=outcome, **texts))
-
-
-def _supersede(operation: Operation, attempt: Attempt, now: datetime, failure: Failure | None = None) -> None:
-    """It was taken over, and reports after all. An end that was committed, though nobody heard so, stays as it is."""
-    is_told = _end(attempt, now, AttemptOutcome.SUPERSEDED, failure)
-    if is_told and operation.effects.filter(begun_by=attempt, status=EffectStatus.COMPLETED).exists():
-        text = "An attempt that had been taken over reported its end; its call had succeeded."
-        events.note(operation, events.Kind.LATE_EVIDENCE, now=now, text=text, attempt=attempt)
-
-
-def _delay(operation: Operation, failure: Failure, chance: float) -> timedelta:
-    if failure.is_stopped:
-        return timedelta()
-    policy = Backoff.from_json(operation.policy)
-    own = policy.delay(operation.attempts_used, chance=chance)
-    return max(own, min(failure.retry_after or timedelta(), timedelta(seconds=LONGEST_SECONDS)))
-
-
-def _outcome_of(operation: Operation, failure: Failure) -> AttemptOutcome:
-    if operation.status == Status.UNKNOWN or failure.is_unfinished:
-        return AttemptOutcome.UNKNOWN
-    if operation.status == Status.RETRY_WAIT:
-        return AttemptOutcome.RETRYING
-    return AttemptOutcome.CANCELLED if operation.status == Status.CANCELLED else AttemptOutcome.FAILED

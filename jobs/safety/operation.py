@@ -27,6 +27,7 @@ class JobKind:
     retry: Backoff
     bad_data: tuple[type[BaseException], ...]
     effects: tuple[str, ...]
+    formerly: tuple[str, ...] = ()
 
 
 class OperationJob(Protocol[P, R]):
@@ -50,6 +51,7 @@ def operation(
     retry: Backoff | None = None,
     bad_data: Iterable[type[BaseException]] = (),
     effects: Iterable[str] = (),
+    formerly: Iterable[str] = (),
 ) -> Callable[[Callable[P, R]], OperationJob[P, R]]:
     """Make a function an operation's job: `@job("billing")` above, `@operation("invoice:{invoice_id}")` below it.
 
@@ -57,6 +59,7 @@ def operation(
     `entity`: the parameter that holds the id of the business record. `retry`: how often, and how long between.
     `bad_data`: exceptions that repeating does not help against, as PermanentError. `effects`: the names of all its
     effects, if they are always the same; then nothing is run again once all of them are completed (protocol, R20).
+    `formerly`: paths the function had before it was renamed; other functions must not share its ids.
 
     Raises MisuseError at import for what could not be kept: no named parameters, an id that never changes.
     """
@@ -68,6 +71,7 @@ def operation(
             retry=retry or Backoff(),
             bad_data=tuple(bad_data),
             effects=tuple(effects),
+            formerly=tuple(formerly),
         )
         if "<locals>" in kind.path:
             raise MisuseError(f"A worker could not import {kind.path}: define the function at the top of its module.")

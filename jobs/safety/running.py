@@ -140,6 +140,7 @@ def _delivered(kind: JobKind, call: Call, job: JobInHand) -> Delivered:
         policy=kind.retry.to_json(),
         declared_effects=kind.effects,
         defaults=dict(call.defaults),
+        formerly=kind.formerly,
         may_run=timedelta(seconds=job.timeout_seconds + grace),
         is_submitted=job.operation_id is not None,
         was_abandoned=job.is_repeated,

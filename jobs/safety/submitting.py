@@ -36,18 +36,32 @@ def submit(kind: JobKind, call: Call, delay: Callable[..., Any] | None) -> Opera
         raise MisuseError(f"{kind.path} has no time limit, so it would never be known dead: give @job a timeout.")
     with needing_tables():
         operation, is_new = _accept(kind, call, declared)
-    if not adoption.is_same_call(operation, call.args, call.fingerprint, call.defaults):
-        raise ArgumentsDiffer(f"{call.operation_id} belongs to a call with other arguments; use another operation id.")
+    if not is_new:
+        _require_same(kind, call, operation)
+        adoption.note_double_submit(operation)
     point("after_accept")
     if is_new:
         transaction.on_commit(lambda: _dispatch(operation, call, declared), using=alias())
     return operation
 
 
+def _require_same(kind: JobKind, call: Call, operation: Operation) -> None:
+    is_same = adoption.is_same_call(
+        operation,
+        job_types=(kind.path, *kind.formerly),
+        args=call.args,
+        args_fingerprint=call.fingerprint,
+        defaults=call.defaults,
+    )
+    if not is_same:
+        raise ArgumentsDiffer(
+            f"{call.operation_id} belongs to another call, of {operation.job_type}: use another operation id."
+        )
+
+
 def _accept(kind: JobKind, call: Call, declared: Declared) -> tuple[Operation, bool]:
     return adoption.accept(
         call.operation_id,
-        defaults=call.defaults,
         args_fingerprint=call.fingerprint,
         args=dict(call.args),
         entity=call.entity[:200],
