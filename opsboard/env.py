@@ -36,6 +36,16 @@ def env_int(name: str, default: int, *, least: int, most: int, environ: Environm
     return int(value)
 
 
+def env_seconds(name: str, default: float, *, least: float, most: float, environ: Environment = os.environ) -> float:
+    """A duration in seconds between `least` and `most`, decimals allowed. Raises ImproperlyConfigured."""
+    value = env_str(name, f"{default:g}", environ=environ)
+    if not re.fullmatch(r"[0-9]{1,9}(\.[0-9]{1,3})?", value) or not least <= float(value) <= most:
+        raise ImproperlyConfigured(
+            f"{name} must be a number of seconds from {least:g} to {most:g}; change it or leave it out."
+        )
+    return float(value)
+
+
 def env_list(name: str, default: list[str], *, environ: Environment = os.environ) -> list[str]:
     """Names separated by commas, blanks around them dropped."""
     return [part for raw in env_str(name, environ=environ).split(",") if (part := raw.strip())] or list(default)

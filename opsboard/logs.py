@@ -15,6 +15,8 @@ from django.http.response import HttpResponseBase
 _QUERY = re.compile(r"\?\S*")
 
 SHARED: list[Any] = [
+    # What an operation's attempt has bound (operationId, jobId, attempt …), also on lines that job code logs itself.
+    structlog.contextvars.merge_contextvars,
     structlog.stdlib.add_logger_name,
     structlog.stdlib.add_log_level,
     structlog.processors.TimeStamper(fmt="iso", utc=True),

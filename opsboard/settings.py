@@ -13,7 +13,7 @@ from django.core.exceptions import ImproperlyConfigured
 
 from opsboard.access import LOOPBACK_NAMES
 from opsboard.connections import is_demo, read_connections, rq_queues
-from opsboard.env import env_bool, env_choice, env_int, env_list, env_str, env_time_zone, env_url
+from opsboard.env import env_bool, env_choice, env_int, env_list, env_seconds, env_str, env_time_zone, env_url
 from opsboard.instance import instance_id, read_secret_key
 from opsboard.links import read_links
 from opsboard.logs import configure_structlog, logging_config
@@ -52,6 +52,20 @@ RQ_SHOW_ADMIN_LINK = False
 OPSBOARD_RETENTION_DAYS = env_int("OPSBOARD_RETENTION_DAYS", 90, least=1, most=3650)
 OPSBOARD_REVIEW_AGE_LIMIT_HOURS = env_int("OPSBOARD_REVIEW_AGE_LIMIT_HOURS", 24, least=1, most=24 * 365)
 OPSBOARD_LINKS = read_links(os.environ)
+
+# Jobs that are safe to run again ----------------------------------------------------------------------------------
+
+# A namespace, so that two installations never send the same idempotency key to one provider.
+OPSBOARD_NAMESPACE = env_str("OPSBOARD_NAMESPACE", OPSBOARD_ENVIRONMENT or "local")
+OPSBOARD_CONNECTION = env_str("OPSBOARD_CONNECTION", next(iter(OPSBOARD_CONNECTIONS), ""))
+if OPSBOARD_CONNECTION not in {"", *OPSBOARD_CONNECTIONS}:
+    raise ImproperlyConfigured(
+        f"OPSBOARD_CONNECTION must be one of {', '.join(OPSBOARD_CONNECTIONS)}; change it or leave it out."
+    )
+OPSBOARD_LEASE_GRACE_SECONDS = env_seconds("OPSBOARD_LEASE_GRACE_SECONDS", 90, least=1, most=86_400)
+OPSBOARD_CALL_TIMEOUT_SECONDS = env_seconds("OPSBOARD_CALL_TIMEOUT_SECONDS", 30, least=0.1, most=86_400)
+OPSBOARD_QUEUE_GRACE_SECONDS = env_seconds("OPSBOARD_QUEUE_GRACE_SECONDS", 60, least=0.1, most=86_400)
+OPSBOARD_DIE_WITH_WORKER = env_bool("OPSBOARD_DIE_WITH_WORKER")
 
 # Parts ------------------------------------------------------------------------------------------------------------
 

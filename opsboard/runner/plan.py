@@ -73,7 +73,8 @@ class Plan:
         worker = Process(
             name="worker",
             arguments=("manage.py", "rqworker", "--with-scheduler", *WORKED),
-            environ={**self.environ, "OPSBOARD_LOG_LEVEL": "INFO"},
+            # A job's process that outlived its worker would hold its operation until the lease is over.
+            environ={"OPSBOARD_DIE_WITH_WORKER": "1", **self.environ, "OPSBOARD_LOG_LEVEL": "INFO"},
             # RQ logs each job's arguments, and a page of traceback for each that fails.
             is_quiet=True,
         )

@@ -86,6 +86,10 @@ def test_a_database_address_that_cannot_be_read_is_not_repeated(ask, url):
         ("REDIS_URL", "localhost:6379"),
         ("OPSBOARD_RETENTION_DAYS", "0"),
         ("OPSBOARD_REVIEW_AGE_LIMIT_HOURS", "2.5"),
+        ("OPSBOARD_LEASE_GRACE_SECONDS", "0"),
+        ("OPSBOARD_CALL_TIMEOUT_SECONDS", "soon"),
+        ("OPSBOARD_QUEUE_GRACE_SECONDS", "-1"),
+        ("OPSBOARD_DIE_WITH_WORKER", "often"),
     ],
 )
 def test_a_bad_value_ends_the_start_with_a_sentence_that_names_the_variable(ask, name, value):
@@ -108,6 +112,19 @@ def test_without_any_variable_everything_has_its_safe_default(ask):
     expression = f"[getattr(settings, name) for name in {names}]"
     local = ["localhost", "127.0.0.1", "[::1]"]
     assert ask(expression) == [False, False, False, "UTC", True, local, {}, 90, 24, []]
+
+
+def test_what_operations_need_has_its_default_too(ask):
+    names = ("NAMESPACE", "CONNECTION", *(f"{one}_SECONDS" for one in ("LEASE_GRACE", "CALL_TIMEOUT", "QUEUE_GRACE")))
+    expression = f"[getattr(settings, f'OPSBOARD_{{name}}') for name in {(*names, 'DIE_WITH_WORKER')}]"
+    assert ask(expression) == ["local", "", 90.0, 30.0, 60.0, False]
+    assert ask("settings.OPSBOARD_NAMESPACE", OPSBOARD_ENVIRONMENT="staging") == "staging"
+    assert ask("settings.OPSBOARD_CONNECTION", OPSBOARD_REDIS_BILLING_URL="redis://h:6379/0") == "billing"
+
+
+def test_the_connection_of_operations_must_be_a_known_one(ask):
+    said = ask("settings.OPSBOARD_CONNECTION", REDIS_URL="redis://h:6379/0", OPSBOARD_CONNECTION="mail")
+    assert said.startswith("refused: OPSBOARD_CONNECTION must be one of default; ")
 
 
 def test_no_admin_site_and_no_page_of_django_rq_is_there(ask):
