@@ -12,11 +12,12 @@ SQLITE = {"ENGINE": "django.db.backends.sqlite3", "NAME": "shop.sqlite3"}
 
 
 @pytest.fixture(autouse=True)
-def sound(settings):
+def sound(settings, monkeypatch):
     """A project with nothing to find fault with."""
     settings.OPSBOARD_NAMESPACE, settings.OPSBOARD_CONNECTION = "production", "mail"
     settings.OPSBOARD_CONNECTIONS = STORES
-    settings.DATABASES = {"default": SQLITE}
+    # In place: Django warns of another dictionary, and no connection is made here.
+    monkeypatch.setitem(settings.DATABASES, "default", SQLITE)
     connections.reset()
 
 
@@ -25,8 +26,10 @@ def found() -> set[str]:
     return {str(message.id).partition(".")[2] for message in check_layer(None)}
 
 
-def with_options(settings, **options):
-    settings.DATABASES = {"default": {**SQLITE, "OPTIONS": options}}
+@pytest.fixture
+def with_options(settings, monkeypatch):
+    """Give the database these options."""
+    return lambda **options: monkeypatch.setitem(settings.DATABASES, "default", {**SQLITE, "OPTIONS": options})
 
 
 def test_sound_settings_pass():
@@ -61,27 +64,27 @@ def test_a_name_that_only_the_dashboard_knows(settings):
     ],
     ids=["normal", "zero", "asynchronous"],
 )
-def test_a_database_that_forgets_commits(settings, options):
-    with_options(settings, **options)
+def test_a_database_that_forgets_commits(with_options, options):
+    with_options(**options)
     assert found() == {"W004"}
 
 
-def test_a_database_that_keeps_them(settings):
-    with_options(settings, init_command="PRAGMA synchronous=FULL;", options="-c synchronous_commit=on")
+def test_a_database_that_keeps_them(with_options):
+    with_options(init_command="PRAGMA synchronous=FULL;", options="-c synchronous_commit=on")
     assert found() == set()
 
 
-def test_a_pool_that_forks_would_share(settings):
-    with_options(settings, pool=True)
+def test_a_pool_that_forks_would_share(with_options):
+    with_options(pool=True)
     assert found() == {"W005"}
 
 
-def test_a_ledger_apart_from_the_business_data(settings):
+def test_a_ledger_apart_from_the_business_data(settings, monkeypatch):
     class Apart:
         def db_for_write(self, model, **hints):
             return "ledger"
 
-    settings.DATABASES = {"default": SQLITE, "ledger": SQLITE}
+    monkeypatch.setitem(settings.DATABASES, "ledger", SQLITE)
     settings.DATABASE_ROUTERS = [Apart()]
     assert found() == {"W006"}
 
