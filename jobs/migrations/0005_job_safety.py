@@ -5,6 +5,8 @@ import uuid
 import django.db.models.deletion
 from django.db import migrations, models
 
+from jobs.migrations._append_only import ATTEMPTS, DELIVERIES, EFFECTS, EVENTS
+
 
 class Migration(migrations.Migration):
     dependencies = [
@@ -404,4 +406,5 @@ class Migration(migrations.Migration):
             model_name="operationevent",
             index=models.Index(fields=["kind", "at"], name="event_by_kind"),
         ),
+        *(migrations.RunPython(kept.install, kept.remove) for kept in (DELIVERIES, EVENTS, ATTEMPTS, EFFECTS)),
     ]

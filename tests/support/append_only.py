@@ -1,4 +1,4 @@
-"""How tests empty a database whose audit entries and resolutions can't be deleted.
+"""How tests empty a database of which the database itself keeps rows from being deleted.
 
 After a test that commits, Django empties every table: it truncates them on PostgreSQL, and deletes row by row on
 SQLite. Their triggers refuse both, as they shall. So they are taken off for that one moment and put back
@@ -11,12 +11,13 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 import pytest
-from django.db import connection
+from django.db import connection, transaction
 from django.test import TransactionTestCase
 
-from jobs.models import AuditEntry, Resolution
+from jobs.models import Attempt, AuditEntry, Delivery, Effect, OperationEvent, Resolution
 
-TABLES = [model._meta.db_table for model in (AuditEntry, Resolution)]
+KEPT = (AuditEntry, Resolution, Delivery, OperationEvent, Attempt, Effect)
+TABLES = [model._meta.db_table for model in KEPT]
 
 
 def let_tests_clean_up(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -46,12 +47,12 @@ def _switches() -> tuple[list[str], list[str]]:
         off, on = ([f"ALTER TABLE {table} {word} TRIGGER USER" for table in TABLES] for word in ("DISABLE", "ENABLE"))
         return off, on
     with connection.cursor() as cursor:
-        cursor.execute("SELECT name, sql FROM sqlite_master WHERE type = 'trigger' AND tbl_name IN (%s, %s)", TABLES)
-        triggers = cursor.fetchall()
+        cursor.execute("SELECT name, sql, tbl_name FROM sqlite_master WHERE type = 'trigger'")
+        triggers = [(name, sql) for name, sql, table in cursor.fetchall() if table in TABLES]
     return [f"DROP TRIGGER {name}" for name, _sql in triggers], [sql for _name, sql in triggers]
 
 
 def _execute(statements: list[str]) -> None:
-    with connection.cursor() as cursor:
+    with transaction.atomic(), connection.cursor() as cursor:
         for statement in statements:
             cursor.execute(statement)
