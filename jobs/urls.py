@@ -29,6 +29,7 @@ app_name = "jobs"
 register_converter(NameConverter, "name")
 register_converter(OperationConverter, "operation")
 
+_OPERATION = "operations/<operation:operation_id>/"
 _JOB = "jobs/<slug:connection>/<name:queue>/<name:job_id>/"
 
 urlpatterns = [
@@ -42,7 +43,11 @@ urlpatterns = [
     path("review/<int:review_id>/take/", reviews.take, name="review-take"),
     path("review/<int:review_id>/give-back/", reviews.give_back, name="review-give-back"),
     path("review/<int:review_id>/resolve/", reviews.resolve, name="review-resolve"),
-    path("operations/<operation:operation_id>/", operations.operation, name="operation"),
+    path(_OPERATION, operations.operation, name="operation"),
+    *(
+        path(f"{_OPERATION}{ACT_SLUGS[verb]}/", operations.act_on_operation, {"verb": verb}, name=name)
+        for verb, name in (("retry_job", "operation-retry"), ("cancel_job", "operation-cancel"))
+    ),
     path("queues/", overview.queues_page, name="queues"),
     path("queues/<slug:connection>/<name:queue>/<slug:state>/", lists.queue_state, name="queue-state"),
     path(_JOB, job.job, name="job"),

@@ -52,6 +52,9 @@ SENTENCES: dict[str, tuple[AuditEntry.Status, str]] = {
 }
 """For each answer of a guarded script but `done`."""
 
+STATUS_CODES = {REFUSED: 409, CHANGED: 409, NOT_DONE: 503, UNKNOWN: 503, UNSETTLED: 503}
+"""What a client learns of an act that was not carried out, or not known to be."""
+
 UNCONFIRMED = "Not done: this is confirmed on a page of its own. Open the job there, and read what it would do."
 
 NOT_KNOWN_YET = (

@@ -194,6 +194,15 @@ EVIDENCE_WORDS = {
 }
 """What is brought forward in a review, by the names of `jobs.domain.verdicts` and of late evidence."""
 
+DEDUP_WORDS = {
+    "queue_redelivery": _("its queue delivered it again"),
+    "sweeper": _("the observer queued it again"),
+    "manual_retry": _("somebody had it run again"),
+    "rq_abandoned": _("RQ gave a run up and queued it again"),
+    "double_submit": _("it was submitted more than once"),
+}
+"""What brought a delivery that was not needed, by `DedupCause`."""
+
 ACT_SLUGS = {
     "retry_job": "retry",
     "enqueue_job": "enqueue",

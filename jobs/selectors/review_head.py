@@ -145,6 +145,13 @@ def said_in(review: Review) -> tuple[Said, ...]:
     return tuple(Said(one, _fate(one), _contradicts(review, one)) for one in resolutions_of(review))
 
 
+def said_of(operation: Operation) -> list[Said]:
+    """What was said in all the reviews of an operation, in order; one query."""
+    resolutions = Resolution.objects.filter(review__operation=operation).select_related("audit_entry", "review")
+    ordered = resolutions.order_by("created_at", "id")
+    return [Said(one, _fate(one), _contradicts(one.review, one)) for one in ordered]
+
+
 # ----------------------------------------------------------------------------------------------------------------------
 
 

@@ -18,7 +18,7 @@ from django.utils.translation import gettext as _
 
 from jobs.domain.times import Direction, Distance, Part, due_distance, past_distance, split_duration, zone_name
 from jobs.domain.tracebacks import Frame, RaisedException, Traceback
-from jobs.domain.words import ACT_SLUGS, EVIDENCE_WORDS, MOVING_STATES, VERB_WORDS, state_word
+from jobs.domain.words import ACT_SLUGS, DEDUP_WORDS, EVIDENCE_WORDS, MOVING_STATES, VERB_WORDS, state_word
 
 register = template.Library()
 
@@ -185,6 +185,18 @@ def evidence_name(name: str) -> str:
 def act_url(verb: str, connection: str, queue: str, job_id: str) -> str:
     """Where an act on a job is asked for."""
     return reverse(f"jobs:job-{ACT_SLUGS[verb]}", args=(connection, queue, job_id))
+
+
+@register.simple_tag
+def operation_act_url(verb: str, operation_id: str) -> str:
+    """Where an act on an operation is asked for."""
+    return reverse(f"jobs:operation-{ACT_SLUGS[verb]}", args=(operation_id,))
+
+
+@register.simple_tag
+def dedup_cause(cause: str) -> str:
+    """What brought a delivery that was not needed; an unknown cause as it is."""
+    return _(DEDUP_WORDS[cause]) if cause in DEDUP_WORDS else cause
 
 
 @register.simple_tag

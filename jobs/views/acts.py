@@ -5,20 +5,19 @@ from __future__ import annotations
 from django.contrib import messages
 from django.http import HttpResponse
 from django.shortcuts import redirect
+from django.urls import reverse
 from django.utils import timezone
 from django.views.decorators.http import require_http_methods
 
 from jobs.actions.guarded import JobNotFound, Wish, carry_out
 from jobs.actions.jobs import ACTS
-from jobs.actions.outcomes import CHANGED, NOT_DONE, REFUSED, UNKNOWN, UNSETTLED, Outcome
+from jobs.actions.outcomes import STATUS_CODES, Outcome
 from jobs.models import Queue
 from jobs.permissions import QueueNotVisible, find_queue, require
 from jobs.views.job import job_gone, read_page
 from jobs.views.landing import asks_first
 from jobs.views.requests import SignedInRequest, known_connection, render_page
 
-_STATUS = {REFUSED: 409, CHANGED: 409, NOT_DONE: 503, UNKNOWN: 503, UNSETTLED: 503}
-"""What a client learns of an act that was not carried out, or not known to be."""
 _LEAVES_NO_PAGE = ("delete_job", "remove_entry")
 
 
@@ -82,11 +81,6 @@ def _next_page(verb: str, wish: Wish) -> tuple[str, ...]:
 
 
 def _say(request: SignedInRequest, verb: str, wish: Wish, outcome: Outcome) -> HttpResponse:
-    context = {
-        "outcome": outcome,
-        "verb": verb,
-        "connection": wish.queue.connection,
-        "queue": wish.queue.name,
-        "job_id": wish.job_id,
-    }
-    return render_page(request, "act_result_page.html", context, status=_STATUS[outcome.status])
+    place = (wish.queue.connection, wish.queue.name, wish.job_id)
+    context = {"outcome": outcome, "verb": verb, "subject": wish.job_id, "back": reverse("jobs:job", args=place)}
+    return render_page(request, "act_result_page.html", context, status=STATUS_CODES[outcome.status])

@@ -20,6 +20,7 @@ from jobs.domain.watch_state import watch_warnings
 from jobs.forms_review import EvidenceForm, forms_for
 from jobs.models import Queue
 from jobs.permissions import Visibility, find_queue, find_review, visibility
+from jobs.selectors.effect_review import effect_review_page
 from jobs.selectors.observer import observer_health
 from jobs.selectors.review import review_page
 from jobs.selectors.reviews import Narrowed, Place, reviews_page
@@ -97,7 +98,8 @@ def _show(
 ) -> HttpResponse:
     """The page of one review; with what was typed and what is wrong with it, after a verdict that wants more (400)."""
     found, queue = find_review(request.user, review_id)
-    page, forms = review_page(request.user, found, queue, now=now), forms_for(chosen, now=now)
+    read = effect_review_page if found.operation.is_layered else review_page
+    page, forms = read(request.user, found, queue, now=now), forms_for(chosen, now=now)
     context: dict[str, Any] = {
         "page": page,
         "choices": [(choice, forms[choice.verdict]) for choice in page.choices],
@@ -106,7 +108,8 @@ def _show(
         "zone": timezone.get_current_timezone_name(),
         "now": now,
     }
-    return render_page(request, "review_page.html", context, status=status)
+    template = "effect_review_page.html" if found.operation.is_layered else "review_page.html"
+    return render_page(request, template, context, status=status)
 
 
 def _verdict(request: SignedInRequest) -> Verdict | None:

@@ -11,7 +11,7 @@ from django.utils import timezone
 from guardian.shortcuts import remove_perm
 
 from jobs.broker import connections
-from jobs.domain.verdicts import EVIDENCE, Verdict
+from jobs.domain.verdicts import EVIDENCE, OF_RUNS, Verdict
 from jobs.models import AuditEntry, FailedJob, JobType, Resolution, Review
 from tests.support.keyspace import snapshot
 from tests.support.observer import watch
@@ -210,7 +210,7 @@ def test_a_read_only_opsboard_offers_nothing(held, browser_of, settings):
 
 def test_no_verdict_is_chosen_or_focused_beforehand_and_every_piece_of_evidence_has_its_field(held, browser_of):
     page = shown(browser_of("operator"), held)
-    assert radios(page) == dict.fromkeys(map(str, Verdict), True)
+    assert radios(page) == dict.fromkeys(map(str, OF_RUNS), True)
     chosen = [one.attributes.get("name") for one in page.elements if {"checked", "autofocus"} & set(one.attributes)]
     assert chosen == [None]
     names = {one.attributes.get("name") for one in page.elements}
@@ -294,7 +294,7 @@ def test_put_off_it_stays_open_and_says_until_when(held, browser_of):
     assert [form.action for form in page.forms if "/review/" in form.action] == [here(held, "take/")]
 
 
-@pytest.mark.parametrize("verdict", Verdict)
+@pytest.mark.parametrize("verdict", OF_RUNS)
 def test_what_is_missing_is_asked_for_under_its_field_and_what_was_typed_stays(held, shop, browser_of, verdict):
     browser, before = browser_of("operator"), snapshot(shop)
     for piece in EVIDENCE[verdict]:
