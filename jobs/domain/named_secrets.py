@@ -18,6 +18,7 @@ KEY_OWNERS = "(?:api|access|private|signing|encryption|account|auth|shared|secre
 VAGUE_NAMES = ("key", "auth", "salt", "hmac", "digest", "nonce", "sig", "pin", "otp")
 """What comes after one of these is hidden when it looks like a key: 16 characters or more, letters and digits mixed."""
 HEADERS = ("authorization", "cookie")
+_KEY = re.compile(f"{KEY_OWNERS}key", re.IGNORECASE)
 
 SEPARATOR = r"(?:\\{0,4}[\"'])?\]?[ \t]{0,4}(?:=>|:=|={1,3}|:|>)[ \t]{0,4}"
 IN_WORDS = r"[ \t]{1,2}(?=[\"'])"
@@ -29,6 +30,11 @@ BEFORE_PAIR = r"\([\"'][\w-]{0,24}"
 """Tells a pair, ``('password', 'x')``, from a mere list of names."""
 BEFORE_OPTION = r"--[\w-]{0,24}"
 NAME_LIMIT = 40
+
+
+def names_a_secret(name: str) -> bool:
+    """Whether what is called so is a secret, whatever it looks like."""
+    return any(word in name.lower() for word in NAMES) or _KEY.search(name) is not None
 
 
 class Rule(NamedTuple):

@@ -10,7 +10,10 @@ from hashlib import sha256
 from string import Formatter
 from typing import Any
 
-from jobs.domain.named_secrets import NAMES
+from jobs.domain.arguments import hidden_values
+from jobs.domain.calls import Call as StoredCall
+from jobs.domain.literals import HiddenValues
+from jobs.domain.named_secrets import names_a_secret
 from jobs.safety.errors import ArgumentsRefused, MisuseError
 
 LONGEST_TEXT = 200
@@ -70,6 +73,14 @@ class Shape:
             defaults={one.name: one.default for one in parameters if one.default is not one.empty},
         )
 
+    def hidden_in(self, call: Call) -> HiddenValues:
+        """The values that make neither the operation id nor the entity: a text about the call is cleared of these."""
+        names = {field for _, field, _, _ in Formatter().parse(self.template)} | {self.entity}
+        if names.issuperset(call.args):
+            return HiddenValues()
+        stored = StoredCall(function=None, args=(), kwargs=call.args, complete=True)
+        return hidden_values(stored, sorted(name for name in names if name))
+
     def _id_of(self, canonical: Mapping[str, Any]) -> str:
         made = self.template.format_map({name: _in_id(value) for name, value in canonical.items()})
         if len(made) > LONGEST_ID:
@@ -92,8 +103,7 @@ def storable(value: Any, *, keep: int = 255) -> str:
 def _require_plain(parameter: inspect.Parameter) -> None:
     if parameter.kind not in _PLAIN:
         raise MisuseError(f"An operation needs its parameters named one by one; “{parameter.name}” is not.")
-    name = parameter.name.lower()
-    if not name.endswith("_id") and any(word in name for word in NAMES):
+    if not parameter.name.endswith("_id") and names_a_secret(parameter.name):
         raise MisuseError(f"“{parameter.name}” sounds like a secret, and calls are stored: pass the id of its owner.")
 
 

@@ -18,7 +18,6 @@ from django.conf import settings
 
 from jobs.domain.decisions import Action
 from jobs.domain.operations import EffectStatus
-from jobs.domain.redaction import safe_text
 from jobs.ledger import effects as ledger
 from jobs.ledger.effects import Cancelled, Fenced, Plan, StillOpen
 from jobs.ledger.snapshots import call_timeout as default_call_timeout
@@ -109,7 +108,8 @@ class EffectHandle:
         known_as = storable(external_id or _id_in(result))
         is_kept = _is_json(result)
         ledger.complete(row, self._running.attempt, external_id=known_as, result=result if is_kept else None)
-        log.info("effect completed", effect=self.name, externalCorrelationId=known_as or None)
+        _bind_external_id(known_as)
+        log.info("effect completed", effect=self.name)
         if not is_kept:
             raise MisuseError(f"“{self.name}” is done, and what it returned is no small JSON: return its id.")
 
@@ -121,7 +121,7 @@ class EffectHandle:
         if self._is_repeat:
             log.info("effect left begun: a repeat was refused", effect=self.name)
             return
-        text = safe_text(why, keep=300).text
+        text = self._running.masked(why, keep=300)
         row = self._begun_row()
         if ledger.release(row, self._running.attempt, code="not_performed", text=text):
             log.info("effect released", effect=self.name)
@@ -154,7 +154,7 @@ class EffectHandle:
         answer = _asked(self._safety, self)
         point("after_probe")
         try:
-            ledger.note_probe(self._row, self._running.attempt, **_as_noted(answer))
+            ledger.note_probe(self._row, self._running.attempt, **_as_noted(answer, self._running))
         except Fenced:
             raise LeaseLost(f"The answer about “{self.name}” came too late to count.") from None
         except RuntimeError as error:
@@ -205,7 +205,8 @@ def once(
     if handle._is_left_open():
         handle._probe()
     if handle.completed:
-        log.info("effect known", effect=name, externalCorrelationId=handle.external_id or None)
+        _bind_external_id(handle.external_id)
+        log.info("effect known", effect=name)
         return handle.result
     handle.begin()
     point("after_intent")
@@ -294,8 +295,8 @@ def _asked(safety: Checkable, handle: EffectHandle) -> Answer:
     return answer
 
 
-def _as_noted(answer: Answer) -> dict[str, Any]:
-    text = safe_text(storable(answer.why), keep=300).text if isinstance(answer, Inconclusive) else ""
+def _as_noted(answer: Answer, running: Running) -> dict[str, Any]:
+    text = running.masked(storable(answer.why), keep=300) if isinstance(answer, Inconclusive) else ""
     return {
         "is_found": isinstance(answer, Found),
         "is_absent": isinstance(answer, Absent),
@@ -315,6 +316,12 @@ def _takes_handle(call: Callable[..., Any]) -> bool:
 def _id_in(result: Any) -> str:
     """A text or number that a call returned is taken for its id on the other side."""
     return str(result) if isinstance(result, (str, int)) and not isinstance(result, bool) else ""
+
+
+def _bind_external_id(known_as: str) -> None:
+    """On every line of the attempt from here on (running._log_context takes it off)."""
+    if known_as:
+        structlog.contextvars.bind_contextvars(externalCorrelationId=known_as)
 
 
 def _is_json(result: Any) -> bool:

@@ -20,6 +20,7 @@ from django.db import DatabaseError, InterfaceError, connections
 from jobs.broker import deliveries
 from jobs.broker.deliveries import JobInHand
 from jobs.domain.decisions import Action, Decision
+from jobs.domain.literals import HiddenValues
 from jobs.domain.operations import EffectStatus, ErrorKind
 from jobs.domain.redaction import safe_text
 from jobs.ledger import attempts
@@ -68,6 +69,8 @@ class Running:
     operation: Operation
     attempt: Attempt
     job: JobInHand
+    hidden: HiddenValues = field(default=HiddenValues(), repr=False)
+    """The values of the call that are none of its ids: no text about it may repeat them."""
     looked_at: float = field(default=0.0)
     """When it was last asked whether to stop (monotonic)."""
     is_to_stop: bool = False
@@ -79,6 +82,10 @@ class Running:
     @property
     def attempt_id(self) -> UUID:
         return self.attempt.pk
+
+    def masked(self, text: str, *, keep: int) -> str:
+        """A text for the record: without what looks like a secret, and without hidden values."""
+        return safe_text(text, self.hidden, keep=keep).text[: keep + 100]
 
     def require_lease(self) -> None:
         """Raises LeaseLost unless this attempt still holds its operation."""
@@ -116,7 +123,7 @@ def run_delivery(kind: JobKind, function: Callable[..., Any], args: tuple[Any, .
     with _log_context(kind, call, job, claim):
         if claim.attempt is None or claim.operation is None:
             return _turned_away(claim.decision)
-        running = Running(operation=claim.operation, attempt=claim.attempt, job=job)
+        running = Running(operation=claim.operation, attempt=claim.attempt, job=job, hidden=kind.shape.hidden_in(call))
         return _attempt(kind, running, lambda: function(*args, **kwargs))
 
 
@@ -210,7 +217,7 @@ def _ended_by(error: BaseException, kind: JobKind, running: Running, began: floa
         if isinstance(error, CancelledByOperator) and _cancelled(error, running):
             _log_end("cancelled", began)
             return None
-        decision = attempts.fail(running.operation, running.attempt, _failure(error, kind), chance=_chance())
+        decision = attempts.fail(running.operation, running.attempt, _failure(error, kind, running), chance=_chance())
     except (DatabaseError, InterfaceError) as silence:
         # Nothing can be told to the ledger: it finds out by the lease, and RQ files the job as failed meanwhile.
         _log_end("not recorded", began)
@@ -248,14 +255,14 @@ _RUNS_AGAIN = (Action.RETRY, Action.PROBE, Action.WAIT)
 _STATUS_AFTER = {Action.REVIEW: "unknown"} | dict.fromkeys(_RUNS_AGAIN, "retrying")
 
 
-def _failure(error: BaseException, kind: JobKind) -> Failure:
+def _failure(error: BaseException, kind: JobKind, running: Running) -> Failure:
     objection = error if isinstance(error, EffectStillOpen) else None
     cause = objection.decision.sentence if objection else first_line(error)
     is_permanent = isinstance(error, (PermanentError, *kind.bad_data))
     return Failure(
         kind=ErrorKind.PERMANENT if is_permanent else ErrorKind.TRANSIENT,
         error_class=type(error).__name__[:200],
-        error_line=safe_text(cause, keep=LONGEST_LINE - 100).text[:LONGEST_LINE],
+        error_line=running.masked(cause, keep=LONGEST_LINE - 100),
         retry_after=error.retry_after if isinstance(error, TransientError) else None,
         is_stopped=isinstance(error, StopRequested),
         is_unfinished=isinstance(error, UnfinishedEffect),
@@ -278,9 +285,12 @@ def first_line(error: BaseException) -> str:
 
 @contextmanager
 def _log_context(kind: JobKind, call: Call, job: JobInHand, claim: Claim) -> Iterator[None]:
-    """On every line of the attempt, also on those that job code logs itself. No values of arguments but the ids."""
+    """On every line of the attempt, also on those that job code logs itself. No values of arguments but the ids.
+
+    What the effects are known as on the other side is bound beside these as soon as it is known.
+    """
     fields = {
-        "operationId": call.operation_id,
+        "operationId": claim.operation.operation_id if claim.operation else call.operation_id,
         "jobId": job.job_id,
         "jobType": kind.path,
         "entityId": call.entity or None,
@@ -290,7 +300,11 @@ def _log_context(kind: JobKind, call: Call, job: JobInHand, claim: Claim) -> Ite
     with structlog.contextvars.bound_contextvars(
         **{name: value for name, value in fields.items() if value is not None}
     ):
-        yield
+        try:
+            yield
+        finally:
+            # Bound by an effect on its way; the next job of this process has none of it.
+            structlog.contextvars.unbind_contextvars("externalCorrelationId")
 
 
 def _log_end(status: str, began: float, decision: Decision | None = None) -> None:
