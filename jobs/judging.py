@@ -52,6 +52,9 @@ def operation_of(detail: JobDetail) -> Operation | None:
 
     Ids can be used again: a job of another function is none of its deliveries.
     """
+    if "\0" in detail.queue + detail.job.job_id:
+        # PostgreSQL refuses to compare with a NUL; no record can hold one.
+        return None
     found = events.operation_of_delivery(detail.connection, detail.queue, detail.job.job_id)
     path = function_path(detail.job.call)
     return found if found and path in (None, found.job_type) else None

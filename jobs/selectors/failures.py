@@ -22,6 +22,7 @@ from jobs.models import FailedJob, JobType, Queue, Resolution
 from jobs.permissions import Visibility
 from jobs.selectors import failure_index
 from jobs.selectors.failure_index import COUNTED, Place, Wanted
+from jobs.selectors.layered_rows import RowOperation, operations_of_rows
 from jobs.selectors.observer import observer_health
 from jobs.selectors.stored import hidden_since, stored_line
 from jobs.selectors.texts import declared_ids
@@ -45,6 +46,8 @@ class FailureRow:
     ids: tuple[Argument, ...]
     error: str
     idempotency: Idempotency
+    layered: RowOperation | None
+    """The operation that it delivers; None for a plain job."""
     failed_at: datetime | None
     """As Redis says it; None where it does not, and the row stands where it was noticed."""
     gone_at: datetime | None
@@ -104,7 +107,7 @@ def failed_page(
         connection=wanted.connection,
         queue=queue.name if queue else None,
         queues=tuple(queues),
-        rows=_rows(found.rows, jobs, is_live=not unreachable),
+        rows=_rows(wanted.connection, found.rows, jobs, is_live=not unreachable),
         total=total,
         newer=found.first.encode() if found.first else None,
         older=found.last.encode() if found.last else None,
@@ -154,12 +157,26 @@ def _confirmed(connection: str, rows: Sequence[FailedJob]) -> tuple[Mapping[str,
         return {}, error.cause
 
 
-def _rows(rows: Sequence[FailedJob], jobs: Mapping[str, JobHash], *, is_live: bool) -> tuple[FailureRow, ...]:
+def _rows(
+    connection: str, rows: Sequence[FailedJob], jobs: Mapping[str, JobHash], *, is_live: bool
+) -> tuple[FailureRow, ...]:
     types = JobType.objects.in_bulk({row.job_type for row in rows if row.job_type}, field_name="path")
-    return tuple(_row(row, jobs.get(row.job_id), types.get(row.job_type), is_live=is_live) for row in rows)
+    delivered = operations_of_rows(connection, {(row.queue, row.job_id): row.job_type for row in rows})
+    return tuple(
+        _row(
+            row,
+            jobs.get(row.job_id),
+            types.get(row.job_type),
+            delivered.get((row.queue, row.job_id)),
+            is_live=is_live,
+        )
+        for row in rows
+    )
 
 
-def _row(row: FailedJob, job: JobHash | None, declared: JobType | None, *, is_live: bool) -> FailureRow:
+def _row(
+    row: FailedJob, job: JobHash | None, declared: JobType | None, layered: RowOperation | None, *, is_live: bool
+) -> FailureRow:
     state, note = _now(row, job) if job else _recorded(row)
     return FailureRow(
         connection=row.connection,
@@ -173,6 +190,7 @@ def _row(row: FailedJob, job: JobHash | None, declared: JobType | None, *, is_li
         ids=still_shown(row.ids, declared_ids(declared)),
         error=stored_line(row.error_line, hidden_since(row, declared)),
         idempotency=idempotency_of(declared),
+        layered=layered,
         failed_at=_failed_at(row),
         gone_at=row.left_at if row.place == FailedJob.Place.GONE and state == Finding.GONE else None,
     )

@@ -23,7 +23,16 @@ from jobs.domain.idempotency import Idempotency
 from jobs.domain.outlook import outlook
 from jobs.domain.terms import retry_terms
 from jobs.domain.verbs import DECIDE, verbs_for
-from jobs.judging import case_of, declared_type, function_path, idempotency_of, standing_of, word_to_type
+from jobs.judging import (
+    case_of,
+    declared_type,
+    function_path,
+    idempotency_of,
+    layered_of,
+    operation_of,
+    standing_of,
+    word_to_type,
+)
 from jobs.ledger.operations import plain_operation_id
 from jobs.models import AuditEntry, JobType, Operation, Queue, Review
 from jobs.permissions import RIGHT_FOR, Permission, Visibility, may, permissions_on
@@ -117,6 +126,8 @@ class JobPage:
     audit: QuerySet[AuditEntry]
     operation_id: str
     """'' when an earlier job goes by the operation id that this one would have."""
+    operation: Operation | None
+    """The operation that it delivers through the job-safety layer; None for a plain job."""
     review: Review | None
     """The newest review of this job, open or closed."""
 
@@ -139,8 +150,9 @@ def job_page(user: User, visibility: Visibility, queue: Queue, job_id: str, *, n
     detail = read_job(queue.connection, queue.name, job_id, now=now)
     if detail is None:
         return None
-    declared = declared_type(detail.job.call)
-    case = case_of(detail, now, declared=declared, standing=standing_of(detail))
+    declared, operation = declared_type(detail.job.call), operation_of(detail)
+    layered = layered_of(operation, job_id) if operation else None
+    case = case_of(detail, now, declared=declared, standing=standing_of(detail), layered=layered)
     judgement, offers = case.judgement, _offers(case, permissions_on(user, queue))
     attempts = _attempts(detail, masks_of(detail.job.call, declared))
     return JobPage(
@@ -163,7 +175,7 @@ def job_page(user: User, visibility: Visibility, queue: Queue, job_id: str, *, n
         **_run_facts(detail),
         **_relatives(detail, visibility),
         audit=ledger.entries_of_job(queue.connection, queue.name, job_id),
-        **_operation(detail),
+        **(_delivered(operation) if operation else _operation(detail)),
     )
 
 
@@ -252,8 +264,15 @@ def _operation(detail: JobDetail) -> dict[str, Any]:
     plain = "" if operations else plain_operation_id(detail.connection, job_id)
     return {
         "operation_id": own.operation_id if own else plain,
+        "operation": None,
         "review": own.reviews.order_by("-pk").first() if own else None,
     }
+
+
+def _delivered(operation: Operation) -> dict[str, Any]:
+    """The operation that the job delivers, and its newest review."""
+    newest = operation.reviews.order_by("-pk").first()
+    return {"operation_id": operation.operation_id, "operation": operation, "review": newest}
 
 
 def _relatives(detail: JobDetail, visibility: Visibility) -> dict[str, Any]:

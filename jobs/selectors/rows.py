@@ -16,6 +16,7 @@ from jobs.domain.idempotency import Idempotency
 from jobs.domain.ticks import Tick
 from jobs.judging import declared_types, function_path, idempotency_of
 from jobs.models import NAME_LENGTH, JobType
+from jobs.selectors.layered_rows import RowOperation, operations_of_rows
 from jobs.selectors.texts import Masks, arguments_of, masks_of, one_line
 
 
@@ -36,6 +37,8 @@ class JobRow:
     hidden_arguments: int
     error: str
     idempotency: Idempotency
+    layered: RowOperation | None
+    """The operation that it delivers; None for a plain job."""
     created_at: datetime | None
     enqueued_at: datetime | None
     started_at: datetime | None
@@ -55,12 +58,27 @@ class JobRow:
 
 
 def job_rows(connection: str, listed_as: str, rows: Sequence[ListedJob], now: datetime) -> tuple[JobRow, ...]:
-    """Rows of one list of `connection` (`listed_as`: queued, failed, started …), in the given order; one query."""
-    types = declared_types(row.job.call for row in rows if _is_at_home(row))
-    return tuple(_job_row(connection, listed_as, row, types, now) for row in rows)
+    """Rows of one list of `connection` (`listed_as`: queued, failed, started …), in the given order.
+
+    Of failed ones two queries more for the operations that they deliver, and three where there are any.
+    """
+    at_home = [row for row in rows if _is_at_home(row)]
+    types = declared_types(row.job.call for row in at_home)
+    jobs = {(row.queue, row.job.job_id): function_path(row.job.call) for row in at_home if listed_as == "failed"}
+    delivered = operations_of_rows(connection, jobs)
+    return tuple(
+        _job_row(connection, listed_as, row, types, delivered.get((row.queue, row.job.job_id)), now) for row in rows
+    )
 
 
-def _job_row(connection: str, listed_as: str, row: ListedJob, types: Mapping[str, JobType], now: datetime) -> JobRow:
+def _job_row(
+    connection: str,
+    listed_as: str,
+    row: ListedJob,
+    types: Mapping[str, JobType],
+    layered: RowOperation | None,
+    now: datetime,
+) -> JobRow:
     job = row.job if _is_at_home(row) else _stranger(row.job)
     declared = types.get(function_path(job.call) or "")
     arguments = arguments_of(job.call, declared)
@@ -78,6 +96,7 @@ def _job_row(connection: str, listed_as: str, row: ListedJob, types: Mapping[str
         hidden_arguments=sum(1 for one in arguments if one.value is None),
         error=_error(row.newest_result, masks_of(job.call, declared)),
         idempotency=idempotency_of(declared),
+        layered=layered,
         created_at=job.created_at,
         enqueued_at=job.enqueued_at,
         started_at=job.started_at,

@@ -16,9 +16,10 @@ from jobs import ledger
 from jobs.broker.details import read_job
 from jobs.broker.records import JobDetail
 from jobs.domain.decisions import Action, Decision
+from jobs.domain.operations import AskedBy
 from jobs.domain.ticks import ASKING, FITTING, Tick
 from jobs.domain.verbs import DECIDE
-from jobs.judging import case_of, declared_type, standing_of
+from jobs.judging import case_of, declared_type, layered_of, operation_of, standing_of
 from jobs.models import AuditEntry, Queue, Review
 from jobs.permissions import RIGHT_FOR, Visibility, permissions_by_queue
 
@@ -91,7 +92,9 @@ def prospects(seen: Visibility, connection: str, verb: str, ticks: Sequence[Tick
 def _prospect(seen: Visibility, verb: str, tick: Tick, detail: JobDetail | None, now: datetime) -> Prospect:
     if detail is None:
         return Prospect(tick, "gone", Decision(Action.REFUSE, "gone", "There is no such job any more."))
-    case = case_of(detail, now, declared=declared_type(detail.job.call), standing=standing_of(detail))
+    operation = operation_of(detail)
+    layered = layered_of(operation, tick.job_id, asked_by=AskedBy.BULK) if operation else None
+    case = case_of(detail, now, declared=declared_type(detail.job.call), standing=standing_of(detail), layered=layered)
     if detail.seen != tick.seen:
         changed = Decision(Action.REFUSE, "changed", "It changed since you ticked it.")
         return Prospect(tick, case.judgement.finding, changed)
@@ -191,9 +194,12 @@ def _outcome(entry: AuditEntry) -> str:
     return _REFUSALS.get(entry.decision_code, entry.status) if is_undone else entry.status
 
 
+EFFECT_REVIEWS = ("effect_unknown", "unsafe_begun", "key_request_changed", "probe_inconclusive")
+"""Codes with which the table of operations wants a review."""
 _REFUSALS = {
     **dict.fromkeys(("gone", "data_gone"), "gone"),
     **dict.fromkeys(("may_have_acted", "result_unknown", "key_expired"), "sent_to_review"),
+    **dict.fromkeys(EFFECT_REVIEWS, "sent_to_review"),
     "changed": "changed",
     "not_tried": "not_tried",
 }
