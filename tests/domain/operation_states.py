@@ -114,6 +114,7 @@ STATES = {
     "not due, live key": rested(effect("keyed"), next_attempt_at=AFTER),
     "due this moment": rested(next_attempt_at=NOW),
     "all done": of(effect("unsafe", DONE), **DECLARED),
+    "all done, and another open": of(effect("unsafe", DONE), effect("repeatable", name="file"), **DECLARED),
     "one of two done": of(effect("unsafe", DONE), declared_effects=("charge", "mail")),
     "items done": of(effect("unsafe", DONE, item="7"), **DECLARED),
     "done, nothing declared": of(effect("unsafe", DONE)),

@@ -103,6 +103,7 @@ not due                            person  retry           nothing_begun        
 not due, live key                  self    wait            backoff              R19
 due this moment                    all     retry           nothing_begun        R24
 all done                           all     retry           resume_only          R20
+all done, and another open         all     retry           repeatable           R22
 one of two done                    all     retry           nothing_begun        R24
 items done                         all     retry           nothing_begun        R24
 done, nothing declared             all     retry           nothing_begun        R24
