@@ -20,8 +20,11 @@ from jobs.broker import connections
 from jobs.models import Queue
 from opsboard.runner.valkey import EmbeddedValkey, free_port
 from tests.oracle.running import RunningOracle, running_oracle
+from tests.support import database
 from tests.support.append_only import let_tests_clean_up
 from tests.support.chromium import INSTALL, find_chromium
+from tests.support.layered import Workshop
+from tests.support.keyspace import Dump, dump, load
 from tests.support.real_rq import VERSIONS, RealRQ
 from tests.support.watched import WatchedClient
 
@@ -133,6 +136,12 @@ def real_rq(rq_version, redis_client, _interpreters) -> Iterator[RealRQ]:
     rq.end_workers()
 
 
+@pytest.fixture
+def workshop(redis_client, orders) -> Workshop:
+    """The queue orders, and the jobs of operations that run through it."""
+    return Workshop(redis_client)
+
+
 # The other side -------------------------------------------------------------------------------------------------------
 
 
@@ -143,7 +152,39 @@ def oracle(tmp_path_factory) -> Iterator[RunningOracle]:
         yield running
 
 
+@pytest.fixture(scope="session")
+def _laid() -> dict[tuple[str, ...], Dump]:
+    return {}
+
+
+@pytest.fixture
+def lay_once(real_rq, redis_client, _laid) -> Callable[[Callable[[RealRQ, Redis], object]], None]:
+    """lay_once(lay): into an empty Redis, what `lay(rq, redis)` puts there. Real workers do it once for each RQ.
+
+    From then on the same keys are put back, whose times to live begin again and whose times grow old: what must be of
+    just now is for the test to renew. Of workers that `lay` started only the keys are there.
+    """
+
+    def lay_it(lay: Callable[[RealRQ, Redis], object]) -> None:
+        name = (lay.__module__, lay.__qualname__, real_rq.version)
+        if name in _laid:
+            load(redis_client, _laid[name])
+            return
+        lay(real_rq, redis_client)
+        real_rq.end_workers()
+        _laid[name] = dump(redis_client)
+
+    return lay_it
+
+
 # SQL ------------------------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="session")
+def django_db_setup(django_db_setup, django_db_blocker) -> None:
+    """The database of the tests, which a loss of power may damage."""
+    with django_db_blocker.unblock():
+        database.write_without_waiting()
 
 
 @pytest.fixture(scope="session", autouse=True)
