@@ -113,7 +113,8 @@ def _snapshot(operation: Operation, rows: _Rows, now: datetime, *, has_same_argu
         reason=operation.reason_text,
         closed_at=operation.updated_at,
         is_abandoned=operation.reason_code == ABANDONED,
-        has_open_review=rows.has_open_review,
+        # Where nobody was asked, which should never be, nothing runs either.
+        has_open_review=rows.has_open_review or operation.status == Status.UNKNOWN,
         attempt=_live_attempt(operation, rows.current),
         effects=tuple(effect_state(effect, now) for effect in rows.effects),
         declared_effects=tuple(operation.declared_effects),

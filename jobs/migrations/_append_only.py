@@ -130,7 +130,10 @@ EFFECTS = Kept(
     "effects keep their name and key, and what happened stays so",
     (
         Change("OLD.status NOT IN ('completed', 'reversed')", (*_OPEN, *_DECLARED, *_PROBED)),
-        Change(f"OLD.status = 'completed' AND NEW.status = 'completed' AND {_ADDS_ONLY}", ("external_id", "result")),
+        Change(
+            f"OLD.status IN ('completed', 'reversed') AND NEW.status = OLD.status AND {_ADDS_ONLY}",
+            ("external_id", "result"),
+        ),
         Change("OLD.status = 'completed' AND NEW.status = 'reversed'", ("status", "source")),
     ),
     unique=("operation_id", "name", "item"),

@@ -11,7 +11,7 @@ from django.db import connections, transaction
 
 from jobs import ledger
 from jobs.domain.standing import Standing
-from jobs.domain.verdicts import LATER_RUN, Verdict
+from jobs.domain.verdicts import LATER_RUN, OF_RUNS
 from jobs.ledger import failures, operations, reviews
 from jobs.models import AuditEntry, FailedJob, Operation, Resolution, Review
 from tests.support.statements import CREATED_AT, opened, question, statement
@@ -19,7 +19,7 @@ from tests.support.statements import CREATED_AT, opened, question, statement
 pytestmark = pytest.mark.django_db
 together = pytest.mark.django_db(transaction=True)
 
-HAPPENED, DID_NOT, ABANDON, SNOOZE = Verdict
+HAPPENED, DID_NOT, ABANDON, SNOOZE = OF_RUNS
 LATER = timedelta(hours=1)
 
 
