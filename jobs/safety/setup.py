@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
@@ -12,7 +13,7 @@ import django
 from django.apps import apps
 from django.conf import ENVIRONMENT_VARIABLE, settings
 from django.core.exceptions import ImproperlyConfigured
-from django.db import OperationalError, ProgrammingError, close_old_connections, connections
+from django.db import OperationalError, ProgrammingError, connections
 
 from jobs.safety.errors import SetupError
 
@@ -81,6 +82,22 @@ _NO_SUCH_THING = ("42P01", "42703")
 """PostgreSQL: undefined table, undefined column."""
 _NOT_THERE = re.compile(r"no such (table|column): .*opsboard_jobs_|table opsboard_jobs_\w+ has no column")
 """SQLite has only words for it."""
+
+
+def close_old_connections() -> None:
+    """Close what is past its age, or does not answer: a worker may have been idle for hours between two jobs.
+
+    Not Django's function of that name: without a CONN_MAX_AGE it closes all of them, and so each job of a long-lived
+    worker would pay for a new connection (on SQLite for a checkpoint too), while nothing else of RQ's does that.
+    """
+    for one in connections.all(initialized_only=True):
+        if one.connection is None or one.in_atomic_block:
+            continue
+        is_old = (
+            bool(one.settings_dict["CONN_MAX_AGE"]) and one.close_at is not None and time.monotonic() > one.close_at
+        )
+        if is_old or not one.is_usable():
+            one.close()
 
 
 def _put_inherited_connections_aside() -> None:
