@@ -86,6 +86,15 @@ def review_warnings(*, overdue: int) -> tuple[Notice, ...]:
     return (Notice(Level.WARNING, f"{are} older than the age limit."),)
 
 
+def incident_warnings(*, contradicted: int) -> tuple[Notice, ...]:
+    """The warning about operations with contradicting evidence: something may have happened twice."""
+    if not contradicted:
+        return ()
+    have = "1 operation has" if contradicted == 1 else f"{contradicted} operations have"
+    sentence = f"{have} contradicting evidence of the last 7 days: an effect may have happened twice."
+    return (Notice(Level.ALARM, sentence),)
+
+
 def _jobs(count: int) -> str:
     return "1 job is" if count == 1 else f"{count} jobs are"
 

@@ -92,10 +92,10 @@ STATE_WORDS: dict[str, StateWord] = {
     "abandoned": _made(_("given up"), Look.SKIPPED, "stopped"),
     "effect_unknown": _made(_("may have happened"), Look.REVIEW),
     # What a retry of an operation would come to
-    "would_run": _made(_("safe to retry"), Look.DONE, "repeat"),
-    "would_skip": _made(_("done: nothing to retry"), Look.SKIPPED),
-    "would_ask": _made(_("review before retry"), Look.REVIEW, "flag"),
-    "would_wait": _made(_("no retry now"), Look.WAITING),
+    "would_run": _made(_("safe"), Look.DONE, "repeat"),
+    "would_skip": _made(_("done already"), Look.SKIPPED),
+    "would_ask": _made(_("review first"), Look.REVIEW, "flag"),
+    "would_wait": _made(_("not now"), Look.WAITING),
     # What else happens to operations
     "dedup": _made(_("a repeat was skipped"), Look.SKIPPED),
     "turned_away": _made(_("turned away"), Look.SKIPPED),

@@ -308,6 +308,12 @@ class Migration(migrations.Migration):
             model_name="operation",
             index=models.Index(fields=["status", "created_at"], name="operation_by_status"),
         ),
+        migrations.AddIndex(
+            model_name="operation",
+            index=models.Index(
+                condition=models.Q(("entity", ""), _negated=True), fields=["entity"], name="operation_by_entity"
+            ),
+        ),
         migrations.AddField(
             model_name="attempt",
             name="operation",

@@ -96,6 +96,7 @@ class Operation(models.Model):
         indexes = [
             models.Index(fields=["due_at"], name="operation_by_due", condition=models.Q(due_at__isnull=False)),
             models.Index(fields=["status", "created_at"], name="operation_by_status"),
+            models.Index(fields=["entity"], name="operation_by_entity", condition=~models.Q(entity="")),
         ]
 
     def __str__(self) -> str:

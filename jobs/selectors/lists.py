@@ -6,6 +6,8 @@ from dataclasses import dataclass
 from datetime import datetime
 from itertools import pairwise
 
+from django.db.models import Q
+
 from jobs.broker import connections
 from jobs.broker.cursors import Cursor
 from jobs.broker.rows import PAGE_SIZE, JobPage, read_queued, read_registry
@@ -83,3 +85,16 @@ def _list_page(connection: str, queue: str, state: str, page: JobPage, now: date
 def _is_falling(times: list[datetime]) -> bool:
     """Newest first, give or take the second to which RQ rounds."""
     return all((later - earlier).total_seconds() > -2 for later, earlier in pairwise(times))
+
+
+def in_visible_queues(seen: Visibility, prefix: str = "") -> Q:
+    """What narrows rows to the queues that may be seen. `prefix`: of the fields connection and queue, up to them."""
+    if seen.everything:
+        return Q()
+    names: dict[str, list[str]] = {}
+    for queue in seen.queues:
+        names.setdefault(queue.connection, []).append(queue.name)
+    allowed = Q(pk__in=[])
+    for connection, queues in names.items():
+        allowed |= Q(**{f"{prefix}connection": connection, f"{prefix}queue__in": queues})
+    return allowed

@@ -11,7 +11,7 @@ from jobs.models import NAME_LENGTH
 from jobs.permissions import Visibility
 from jobs.selectors.each import read_each
 from jobs.selectors.lists import recorded_queue_names, visible_connections
-from jobs.selectors.records import OPERATION_LENGTH, parse_plain, records_of
+from jobs.selectors.records import OPERATION_LENGTH, operations_about, parse_plain, records_of
 
 
 @dataclass(frozen=True)
@@ -22,6 +22,11 @@ class Found:
     queue: str
     job_id: str
     operation_id: str = ""
+
+    @property
+    def name(self) -> str:
+        """What it goes by: an operation by its own id, a job and what is on record of one by the job's."""
+        return self.operation_id if self.operation_id and not parse_plain(self.operation_id) else self.job_id
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -35,7 +40,10 @@ class Lookup:
 
 
 def look_up(visibility: Visibility, query: str) -> Lookup:
-    """Jobs with exactly this id, and operations. Arguments, messages and functions are not searched."""
+    """Jobs with exactly this id, operations, and those about a record of this id.
+
+    Arguments, messages and functions are not searched.
+    """
     text = query.strip()
     if not text or len(text) > OPERATION_LENGTH:
         return Lookup(query=text[:OPERATION_LENGTH], found=(), unreachable=())
@@ -67,6 +75,7 @@ def _on_record(visibility: Visibility, text: str, known: set[tuple[str, str, str
     records = records_of(visibility, text)
     if plain and plain[0] in visible_connections(visibility):
         records += records_of(visibility, plain[1], connections=[plain[0]])
+    records += operations_about(visibility, text)
     for one in dict.fromkeys(records):
         if one.place not in known:
             yield Found(one.connection, one.queue, one.job_id, one.operation_id)

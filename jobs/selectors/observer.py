@@ -16,6 +16,7 @@ from jobs.domain.watch_state import Watch, WatchState, connection_watch_warnings
 from jobs.ledger.observing import retention_days
 from jobs.models import AuditEntry, ObserverState
 from jobs.permissions import Permission, Visibility, may
+from jobs.selectors.incidents import Repeats, repeats_skipped
 from jobs.selectors.lists import visible_connections
 
 
@@ -50,6 +51,8 @@ class ObserverPage:
     host: str
     pid: int | None
     open_acts: dict[str, int]
+    repeats: tuple[Repeats, ...]
+    """Deliveries of operations that were not needed, by cause."""
     retention_days: int
     may_read_audit: bool
 
@@ -85,6 +88,7 @@ def observer_page(user: User, visibility: Visibility, now: datetime) -> Observer
         host=state.host if state and leads and may_read_audit else "",
         pid=state.pid if state and leads and may_read_audit else None,
         open_acts=_open_acts(visibility),
+        repeats=repeats_skipped(visibility, now),
         retention_days=retention_days(),
         may_read_audit=may_read_audit,
     )

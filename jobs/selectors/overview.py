@@ -5,15 +5,24 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from itertools import chain
 from urllib.parse import urlencode
 
 from jobs.broker.errors import BrokerUnavailable
 from jobs.broker.queues import read_overview
 from jobs.broker.records import QueueCounts, ServerHealth
-from jobs.domain.notices import Notice, oldest_age, queue_warnings, review_warnings, store_warnings
+from jobs.domain.notices import (
+    Notice,
+    incident_warnings,
+    oldest_age,
+    queue_warnings,
+    review_warnings,
+    store_warnings,
+)
 from jobs.domain.watch_state import Watch, connection_watch_warnings, watch_warnings
 from jobs.permissions import Visibility
 from jobs.selectors.each import read_each
+from jobs.selectors.incidents import contradicted_operations
 from jobs.selectors.lists import visible_connections
 from jobs.selectors.observer import observer_health
 from jobs.selectors.review_counts import ReviewCount, open_review_counts
@@ -68,6 +77,9 @@ class Overview:
     watch_notices: tuple[Notice, ...]
     """What is wrong with the observer as a whole; what is wrong with it on one connection stands there."""
     review_notices: tuple[Notice, ...]
+    incident_notices: tuple[Notice, ...]
+    incident: str
+    """The id of the newest operation with contradicting evidence; '' without one."""
 
     @property
     def is_complete(self) -> bool:
@@ -77,15 +89,20 @@ class Overview:
 def overview(visibility: Visibility, now: datetime) -> Overview:
     """Every queue that one may see, on every connection. Never raises for a store that does not answer.
 
-    Two queries, for the open reviews and for the observer.
+    Three queries: for the open reviews, for contradicting evidence, and for the observer.
     """
     names = visible_connections(visibility)
     found = read_each(names, lambda name: read_overview(name, lambda queue: visibility.sees(name, queue), now))
     reviews, watch = open_review_counts(visibility, now), observer_health(now)
     stores = tuple(_store(name, found[name], reviews, watch) for name in names)
     rows = [row for store in stores for row in store.queues]
-    overall = watch_warnings(watch), review_warnings(overdue=sum(one.overdue for one in reviews.values()))
-    level, verdict = _verdict(stores, rows, [*overall[0], *overall[1]], sum(one.open for one in reviews.values()))
+    incidents = contradicted_operations(visibility, now)
+    overall = (
+        watch_warnings(watch),
+        review_warnings(overdue=sum(one.overdue for one in reviews.values())),
+        incident_warnings(contradicted=len(incidents)),
+    )
+    level, verdict = _verdict(stores, rows, [*chain(*overall)], sum(one.open for one in reviews.values()))
     states = ("queued", "started", "failed", "finished", "scheduled", "deferred", "canceled")
     return Overview(
         level=level,
@@ -96,6 +113,8 @@ def overview(visibility: Visibility, now: datetime) -> Overview:
         watch=watch,
         watch_notices=overall[0],
         review_notices=overall[1],
+        incident_notices=overall[2],
+        incident=incidents[0] if incidents else "",
     )
 
 

@@ -8,13 +8,16 @@ from django.db.models import Q
 
 from jobs.ledger.failures import digest_of, failed_job
 from jobs.ledger.operations import operation_of_job, plain_operation_id
-from jobs.models import FailedJob, Operation
+from jobs.models import Delivery, FailedJob, Operation
 from jobs.permissions import Visibility
 from jobs.selectors.failure_index import indexed_queues
-from jobs.selectors.lists import recorded_queue_names, visible_connections
+from jobs.selectors.lists import in_visible_queues, recorded_queue_names, visible_connections
 
 OPERATION_LENGTH = 600
 """Characters of the longest operation id (models.Operation)."""
+ENTITY_LENGTH = 200
+"""Characters of the longest id of a business record there."""
+MOST_ABOUT = 20
 
 
 @dataclass(frozen=True)
@@ -48,7 +51,7 @@ def record_of(connection: str, queue: str, job_id: str) -> Record | None:
 
 
 def records_of(seen: Visibility, text: str, *, connections: list[str] | None = None) -> list[Record]:
-    """What is on record under this job id or operation id; three queries, and for a superuser one a connection more."""
+    """What is on record under this job id or operation id; four queries, and for a superuser two a connection more."""
     if "\0" in text:
         # PostgreSQL refuses to compare with a NUL; no record can hold one.
         return []
@@ -60,12 +63,28 @@ def records_of(seen: Visibility, text: str, *, connections: list[str] | None = N
 
 
 def _operations(seen: Visibility, text: str, connections: list[str]) -> list[Operation]:
-    wanted = Q(operation_id=text)
+    wanted = Q(operation_id=text) | Q(pk__in=_delivered(seen, text, connections))
     for name in connections:
         of_job = Q(connection=name, job_id=text)
         wanted |= of_job if seen.everything else of_job & Q(queue__in=recorded_queue_names(seen, name))
     found = Operation.objects.filter(wanted).order_by("-created_at", "-id")
     return [one for one in found if seen.sees(one.connection, one.queue)]
+
+
+def operations_about(seen: Visibility, entity: str) -> list[Record]:
+    """The newest operations about this business record, in queues that may be seen; one query."""
+    if "\0" in entity or len(entity) > ENTITY_LENGTH:
+        return []
+    found = Operation.objects.filter(entity=entity).exclude(entity="").filter(in_visible_queues(seen))
+    return [_of_operation(one) for one in found.order_by("-created_at", "-id")[:MOST_ABOUT]]
+
+
+def _delivered(seen: Visibility, job_id: str, connections: list[str]) -> list[int]:
+    """The operations that a job of this id has delivered."""
+    wanted = Q(pk__in=[])
+    for name in connections:
+        wanted |= Q(connection=name, queue__in=_queues(seen, name), job_id=job_id)
+    return list(Delivery.objects.filter(wanted).values_list("operation_id", flat=True)[:MOST_ABOUT])
 
 
 def _failures(seen: Visibility, job_id: str, connections: list[str]) -> list[FailedJob]:

@@ -7,11 +7,12 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from django.contrib.auth.models import User
-from django.db.models import Case, Count, F, IntegerField, Prefetch, Q, QuerySet, Value, When
+from django.db.models import Case, Count, Exists, F, IntegerField, OuterRef, Prefetch, Q, QuerySet, Value, When
 
-from jobs.models import Queue, Resolution, Review
+from jobs.models import OperationEvent, Queue, Resolution, Review
 from jobs.permissions import Visibility
 from jobs.selectors.failure_index import COUNTED
+from jobs.selectors.lists import in_visible_queues
 from jobs.selectors.paging import PAGE_SIZE, read_sheet, stamp_of, time_of_stamp
 
 _PLACE = re.compile(r"([0-2])-(\d{1,17})-(\d{1,18})", re.ASCII)
@@ -83,6 +84,11 @@ class ReviewRow:
         return self.review.snoozed_until is not None and not self.is_put_off
 
     @property
+    def is_contradicted(self) -> bool:
+        """There is contradicting evidence of its operation: an incident."""
+        return bool(getattr(self.review, "is_contradicted", False))
+
+    @property
     def answer(self) -> Resolution | None:
         """What closed it, where it is closed."""
         said = self.review.resolutions.all() if self.review.closed_at else ()
@@ -137,16 +143,7 @@ def reviews_page(
 
 def visible_reviews(seen: Visibility) -> QuerySet[Review]:
     """Every review of a queue that may be seen, with its operation."""
-    reviews = Review.objects.select_related("operation")
-    if seen.everything:
-        return reviews
-    names: dict[str, list[str]] = {}
-    for queue in seen.queues:
-        names.setdefault(queue.connection, []).append(queue.name)
-    allowed = Q(pk__in=[])
-    for connection, queues in names.items():
-        allowed |= Q(operation__connection=connection, operation__queue__in=queues)
-    return reviews.filter(allowed)
+    return Review.objects.select_related("operation").filter(in_visible_queues(seen, "operation__"))
 
 
 def _wanted(user: User, seen: Visibility, narrowed: Narrowed, now: datetime) -> QuerySet[Review]:
@@ -173,7 +170,9 @@ def _counted(wanted: QuerySet[Review], narrowed: Narrowed, now: datetime) -> dic
 
 
 def _grouped(reviews: QuerySet[Review], now: datetime, *, closed: bool) -> QuerySet[Review]:
-    """With what the order goes by: `group`, then `at`."""
+    """With what the order goes by, `group`, then `at`; and whether its operation has contradicting evidence."""
+    incidents = OperationEvent.objects.filter(operation=OuterRef("operation_id"), kind="contradiction")
+    reviews = reviews.select_related("operation", "effect").annotate(is_contradicted=Exists(incidents))
     if closed:
         said = Prefetch("resolutions", Resolution.objects.order_by("-created_at", "-id"))
         return reviews.prefetch_related(said).annotate(group=_number(_WAITING), at=F("closed_at"))

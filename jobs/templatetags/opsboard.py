@@ -129,8 +129,8 @@ def breakable(text: str | None) -> SafeString:
 
 @register.filter
 def fold_frames(frames: Iterable[Frame]) -> list[tuple[bool, list[Frame]]]:
-    """Frames in runs of (is folded, frames): library frames are folded, but never the one that raised."""
-    runs = groupby(frames, key=lambda frame: frame.is_library and not frame.is_raising)
+    """Frames in runs of (is folded, frames): those of libraries and of our own layer, but never the one that raised."""
+    runs = groupby(frames, key=lambda frame: not frame.is_raising and (frame.is_library or _is_of_layer(frame)))
     return [(is_folded, list(run)) for is_folded, run in runs]
 
 
@@ -206,6 +206,11 @@ def worker_name(name: str | None) -> SafeString:
         return format_html('<span class="quiet">{}</span>', _("unknown"))
     short = f"{name[:8]}…{name[-4:]}" if len(name) > 24 else name
     return format_html('<span class="mono" title="{}">{}</span>', name, short)
+
+
+def _is_of_layer(frame: Frame) -> bool:
+    """What stands between RQ and the code of every job that runs as an operation: nobody looks for a fault there."""
+    return re.search(r"[/\\]jobs[/\\]safety[/\\]\w+\.py$", frame.file) is not None
 
 
 def _unknown() -> SafeString:
