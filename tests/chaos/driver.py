@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import signal
 import time
-from collections import defaultdict
+from collections import Counter, defaultdict
 from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any
@@ -22,9 +22,9 @@ from tests.chaos.table import Row
 from tests.chaos.world import World
 from tests.oracle import client as oracle
 
-LONG_SECONDS, SHORT_SECONDS = 60, 3
-"""A job's time limit: out of reach, and to be run into."""
-RUNS_OUT = {"freeze", "freeze_with_alarm", "timeout"}
+LONG_SECONDS, SHORT_SECONDS = 120, 4
+"""A job's time limit: out of reach; and for the first delivery of one that is to stand still until it is over."""
+STANDS_STILL = {"freeze", "freeze_with_alarm"}
 LATE_SECONDS = 0.4
 """After so long the oracle carries out a request that was cut off in between."""
 BY_PROCESS = {"after_accept", "before_push", "after_push"}
@@ -38,7 +38,7 @@ CALLS: dict[str, dict[str, Any]] = {
 }
 POLL_SECONDS = 0.1
 QUIET_POLLS = 5
-WAKE_SECONDS = 15.0
+WAKE_SECONDS = 60.0
 """What stands still is woken when its operation has gone on, and after so long at the latest."""
 AT_REST = ("completed", "failed", "cancelled", "unknown")
 
@@ -59,18 +59,21 @@ class Course:
     world: World
     staff: dict[str, int]
     cases: list[Case] = field(default_factory=list)
+    waiting: list[Case] = field(default_factory=list)
     seen: dict[str, list[str]] = field(default_factory=lambda: defaultdict(list))
     stored: dict[str, dict[bytes, bytes]] = field(default_factory=dict)
     wakes_at: dict[str, float] = field(default_factory=dict)
     partial_files: set[str] = field(default_factory=set)
 
     def begin(self, rows: list[Row], first: int = 0) -> None:
-        """Submit them. What is done to a waiting job is done before there are workers."""
+        """Submit the first. What is done to a waiting job is done before there are workers."""
         self.cases = [Case(row, f"{number}~{row.name}") for number, row in enumerate(rows, first)]
-        for case in self.cases:
-            self._arm(case)
-            _submit(self.world, case)
-            self._do_to_queued(case)
+        at_once = [case for case in self.cases if case.row.point in ("queued", "settled")]
+        # What takes long begins first.
+        rest = sorted(self.cases, key=lambda case: not STANDS_STILL & set(case.row.events))
+        self.waiting = [case for case in rest if case not in at_once]
+        for case in at_once:
+            self._submit(case)
 
     def go(self, seconds: float) -> bool:
         """Let it run until all is at rest; False when it is not by then."""
@@ -102,6 +105,23 @@ class Course:
 
     # ------------------------------------------------------------------------------------------------------------------
 
+    def _submit(self, case: Case) -> None:
+        self._arm(case)
+        _submit(self.world, case)
+        self._do_to_queued(case)
+
+    def _submit_more(self) -> None:
+        """As many as there is somebody for: a long queue would only wait."""
+        under_way: dict[str, int] = Counter(
+            Operation.objects.exclude(status__in=AT_REST).values_list("queue", flat=True)
+        )
+        for case in list(self.waiting):
+            queue = case.row.queue
+            if under_way[queue] < 2 * self.staff[queue]:
+                under_way[queue] += 1
+                self.waiting.remove(case)
+                self._submit(case)
+
     def _arm(self, case: Case) -> None:
         for one in case.row.faults.split("+"):
             point, _, event = one.partition(".")
@@ -129,6 +149,7 @@ class Course:
         self.world.staff(self.staff)
         self.world.observe()
         self.world.forget_the_dead()
+        self._submit_more()
         self._wake()
         for key, status, fence in Operation.objects.values_list("entity", "status", "fence"):
             if self.seen[key][-1:] != [f"{status} {fence}"]:
@@ -158,7 +179,7 @@ class Course:
                 self.partial_files.add(file.name)
 
     def _is_at_rest(self) -> bool:
-        if not self.world.are_submitted() or Operation.objects.exclude(status__in=AT_REST).exists():
+        if self.waiting or not self.world.are_submitted() or Operation.objects.exclude(status__in=AT_REST).exists():
             return False
         queues = set(self.staff)
         if any(self.world.redis.llen(f"rq:queue:{queue}") for queue in queues):
@@ -180,10 +201,15 @@ class Found:
     effects: int
     attempts: str
     is_skipped: bool
+    is_refused: bool
     is_contradicted: bool
 
     def __str__(self) -> str:
-        marks = (" +" if self.is_skipped else "") + (" !" if self.is_contradicted else "")
+        marks = (
+            (" +" if self.is_skipped else "")
+            + (" -" if self.is_refused else "")
+            + (" !" if self.is_contradicted else "")
+        )
         return f"{self.status} {self.effects}: {self.attempts}".strip().removesuffix(":") + marks
 
 
@@ -196,6 +222,7 @@ def found_of(case: Case, world: World) -> Found:
         effects=effects_of(case, world),
         attempts=" ".join(one.outcome or "open" for one in attempts if one.number),
         is_skipped=any(one.outcome == "skipped_duplicate" for one in attempts),
+        is_refused=any(one.outcome == "refused" for one in attempts),
         is_contradicted=OperationEvent.objects.filter(operation=operation, kind="contradiction").exists(),
     )
 
@@ -221,7 +248,7 @@ def is_whole(key: str) -> bool:
 
 def _submit(world: World, case: Case) -> None:
     row = case.row
-    timeout = SHORT_SECONDS if RUNS_OUT & set(row.events) else LONG_SECONDS
+    timeout = SHORT_SECONDS if STANDS_STILL & set(row.events) else LONG_SECONDS
     if row.point in BY_PROCESS:
         world.submit(key=case.key, job=row.job, kind=row.kind, queue=row.queue, timeout=timeout)
         return
@@ -233,7 +260,9 @@ def _submit(world: World, case: Case) -> None:
     rq_job(queue, connection=world.redis, timeout=timeout)(function)
     with transaction.atomic():
         JobType.objects.create(path=case.key)
-        function.submit(row.kind, case.key)
+        operation = function.submit(row.kind, case.key)
+        # Whoever takes it up again has time.
+        Operation.objects.filter(pk=operation.pk).update(dispatch={**operation.dispatch, "timeout": LONG_SECONDS})
 
 
 def _submit_what_is_gone(queue: rq.Queue, case: Case) -> None:

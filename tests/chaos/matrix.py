@@ -12,7 +12,7 @@ from tests.chaos.world import World, new_world
 if TYPE_CHECKING:
     from tests.chaos.driver import Course
 
-STAFF = {"fork": 10, "mortal": 3, "simple": 3, "spawn": 2, "old_fork": 4, "old_simple": 2, "old_spawn": 2}
+STAFF = {"fork": 10, "echo": 2, "mortal": 3, "simple": 3, "spawn": 2, "old_fork": 4, "old_simple": 2, "old_spawn": 2}
 """Workers of each kind: those that only wait cost next to nothing."""
 SETTLE_SECONDS = 60.0
 ROW_SECONDS = 1.5
@@ -44,6 +44,7 @@ def _run_batch(world: World, batch: list[Row], report: Report) -> Course:
     from tests.chaos.driver import Course, found_of
 
     queues = {row.queue for row in batch}
+    queues |= {"echo"} if any("twice" in row.events for row in batch) else set()
     course = Course(world, {queue: count for queue, count in STAFF.items() if queue in queues})
     course.begin(batch, first=len(report.lines))
     limit = SETTLE_SECONDS + ROW_SECONDS * len(batch)

@@ -8,7 +8,7 @@ from opsboard.settings import *  # noqa: F403  # the product's settings, all of 
 
 OPSBOARD_LEASE_GRACE_SECONDS = 1
 OPSBOARD_CALL_TIMEOUT_SECONDS = 0.5
-OPSBOARD_QUEUE_GRACE_SECONDS = 0.5
+OPSBOARD_QUEUE_GRACE_SECONDS = 1
 OPSBOARD_NAMESPACE = "chaos"
 OPSBOARD_DIE_WITH_WORKER = bool(os.environ.get("CHAOS_DIE_WITH_WORKER"))
 PASSWORD_HASHERS = ["django.contrib.auth.hashers.MD5PasswordHasher"]

@@ -1,8 +1,8 @@
 """What has to come out: class × point × event, written by hand from the crash points C1 to C19 (protocol, 1.5).
 
 A cell says how the operation ends, how often its effect happened, and how its attempts ended, in order:
-`unknown 1: lost`. After `+`: a delivery that was skipped as a duplicate. `=` repeats the cell to the left.
-`!` is an incident on record (contradicting evidence). Before the slash of a count stands the least.
+`unknown 1: lost`. `+`: a delivery was skipped as a duplicate; `-`: one was refused; `?`: either. `!` is an incident on record
+(contradicting evidence). `=` repeats the cell to the left.
 
 The points, in the write order: after_accept (C1, W0 is not committed), before_push (C2), after_push (C3), queued (C4),
 before_claim (C5), after_claim (C6), after_intent (C7), in_call (C8: the request is sent and not carried out yet),
@@ -30,7 +30,7 @@ after_push     | no_database  | completed 1: completed | = | = | =
 queued         | lost_hash    | completed 1: completed | = | = | =
 queued         | lost_place   | completed 1: completed | = | = | =
 queued         | lost_all     | completed 1: completed | = | = | =
-queued         | doubled      | completed 1: completed + | = | = | =
+queued         | doubled      | completed 1: completed ? | = | = | =
 
 before_claim   | kill_horse   | completed 1: completed | = | = | =
 before_claim   | kill_worker  | completed 1: completed | = | = | =
@@ -42,7 +42,7 @@ before_claim   | raise        | completed 1: completed | = | = | =
 before_claim   | no_database  | completed 1: completed | = | = | =
 before_claim   | freeze_with_alarm | completed 1: completed | = | = | =
 before_claim   | flush        | completed 1: completed | = | = | =
-before_claim   | twice        | completed 1: completed | = | = | =
+before_claim   | twice        | completed 1: completed ? | = | = | =
 before_claim   | observer     | completed 1: completed | = | = | =
 
 after_claim    | kill_horse   | completed 1: lost completed | = | = | =
@@ -56,7 +56,7 @@ after_claim    | raise        | completed 1: lost completed | = | = | =
 after_claim    | no_database  | completed 1: lost completed | = | = | =
 after_claim    | database_cut | completed 1: retrying completed | = | = | =
 after_claim    | flush        | completed 1: completed | = | = | =
-after_claim    | twice        | completed 1: completed | = | = | =
+after_claim    | twice        | completed 1: completed - | = | = | =
 after_claim    | observer     | completed 1: completed | = | = | =
 
 after_intent   | kill_horse   | completed 1: lost completed | = | = | unknown 0: lost
@@ -72,7 +72,7 @@ after_intent   | no_database  | completed 2: lost completed | completed 1: lost 
 after_intent   | database_cut | completed 2: retrying completed | completed 1: retrying completed | = | \
 unknown 1: unknown
 after_intent   | flush        | completed 1: completed | = | = | =
-after_intent   | twice        | completed 1: completed | = | = | =
+after_intent   | twice        | completed 1: completed - | = | = | =
 after_intent   | observer     | completed 1: completed | = | = | =
 
 in_call        | kill_horse   | completed 2: lost completed | completed 1: lost completed | = | unknown 1: lost
@@ -90,7 +90,7 @@ in_call        | no_database  | completed 2: lost completed | completed 1: lost 
 in_call        | database_cut | completed 2: retrying completed | completed 1: retrying completed | = | \
 unknown 1: unknown
 in_call        | flush        | completed 1: completed | = | = | =
-in_call        | twice        | completed 1: completed | = | = | =
+in_call        | twice        | completed 1: completed - | = | = | =
 in_call        | observer     | completed 1: completed | = | = | =
 
 after_call     | kill_horse   | completed 2: lost completed | completed 1: lost completed | = | unknown 1: lost
@@ -108,7 +108,7 @@ after_call     | no_database  | completed 2: lost completed | completed 1: lost 
 after_call     | database_cut | completed 2: retrying completed | completed 1: retrying completed | = | \
 unknown 1: unknown
 after_call     | flush        | completed 1: completed | = | = | =
-after_call     | twice        | completed 1: completed | = | = | =
+after_call     | twice        | completed 1: completed - | = | = | =
 after_call     | observer     | completed 1: completed | = | = | =
 
 after_complete | kill_horse   | completed 1: lost completed | = | = | =
@@ -122,7 +122,7 @@ after_complete | raise        | completed 1: retrying completed | = | = | =
 after_complete | no_database  | completed 1: lost completed | = | = | =
 after_complete | database_cut | completed 1: retrying completed | = | = | =
 after_complete | flush        | completed 1: completed | = | = | =
-after_complete | twice        | completed 1: completed | = | = | =
+after_complete | twice        | completed 1: completed - | = | = | =
 after_complete | observer     | completed 1: completed | = | = | =
 
 before_finish  | kill_horse   | completed 1: lost completed | = | = | =
@@ -136,7 +136,7 @@ before_finish  | raise        | completed 1: retrying completed | = | = | =
 before_finish  | no_database  | completed 1: lost completed | = | = | =
 before_finish  | database_cut | completed 1: retrying completed | = | = | =
 before_finish  | flush        | completed 1: completed | = | = | =
-before_finish  | twice        | completed 1: completed | = | = | =
+before_finish  | twice        | completed 1: completed - | = | = | =
 before_finish  | observer     | completed 1: completed | = | = | =
 
 after_finish   | kill_horse   | completed 1: completed | = | = | =
@@ -168,7 +168,7 @@ after_intent.raise+after_failure | kill_both  | completed 1: retrying completed 
 after_intent.raise+after_failure | flush      | completed 1: retrying completed | = | = | unknown 0: unknown
 settled        | restored     | completed 1: completed + | = | = | =
 after_call.raise+settled | restored | completed 2: retrying completed + | completed 1: retrying completed + | = | \
-unknown 1: unknown
+unknown 1: unknown -
 
 [act: checkable]
 after_call.raise+before_probe   | kill_horse  | completed 1: retrying lost completed
@@ -277,7 +277,7 @@ unknown 1: unknown
 after_call     | kill_horse   | completed 2: lost completed | completed 1: lost completed | = | unknown 1: lost
 
 [gone: repeatable]
-queued         | untouched    | failed 0:
+queued         | untouched    | failed 0
 """
 
 IMPOSSIBLE = """

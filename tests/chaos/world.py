@@ -20,7 +20,7 @@ from typing import Any
 from redis import Redis
 
 from opsboard.runner.lifeline import die_with_parent
-from opsboard.runner.processes import descendants, end_session, process
+from opsboard.runner.processes import descendants, process, processes
 from opsboard.runner.valkey import EmbeddedValkey, free_port
 from tests.kills.hands import LONG_AGO
 from tests.oracle.running import running_oracle
@@ -57,6 +57,7 @@ class World:
     zygotes: dict[str, Zygote] = field(default_factory=dict)
     workers: dict[str, tuple[int, str]] = field(default_factory=dict)
     dead: set[str] = field(default_factory=set)
+    sessions: set[int] = field(default_factory=set)
     submitters: list[int] = field(default_factory=list)
     observer: subprocess.Popen[bytes] | None = None
 
@@ -103,9 +104,8 @@ class World:
 
     def end(self) -> None:
         """Kill whatever runs."""
-        for pid, _queue in self.workers.values():
-            end_session(pid)
-        for pid in self.marked("fired"):
+        # Whatever else such a session holds outlives its worker: orphans, and a scheduler.
+        for pid in [one.pid for one in processes() if one.session in self.sessions]:
             with suppress(ProcessLookupError):
                 os.kill(pid, signal.SIGKILL)
         if self.observer:
@@ -140,6 +140,7 @@ class World:
         zygote = self._zygote(age or "new")
         pid = zygote.ask(act="worker", name=name, queue=queue, kind=kind, scheduler=scheduler)
         self.workers[name] = (pid, queue)
+        self.sessions.add(pid)
 
     def _zygote(self, age: str) -> Zygote:
         if age not in self.zygotes:
@@ -202,4 +203,9 @@ def _set_up(folder: Path, database_url: str, redis_url: str, oracle_url: str) ->
     from django.core.management import call_command
 
     django.setup()
+    from django.db import connection
+
+    told = connection.settings_dict
+    parts = ("ENGINE", "NAME", "USER", "PASSWORD", "HOST", "PORT", "OPTIONS", "CONN_MAX_AGE")
+    os.environ["CHAOS_DATABASE"] = json.dumps({part: told[part] for part in parts}, default=str)
     call_command("migrate", verbosity=0)

@@ -18,7 +18,13 @@ from rq.decorators import job as rq_job
 from opsboard.runner.lifeline import die_with_parent
 from tests.chaos import events, work
 
-CLASSES = {"fork": rq.Worker, "mortal": rq.Worker, "simple": rq.SimpleWorker, "spawn": rq.worker.SpawnWorker}
+CLASSES = {
+    "fork": rq.Worker,
+    "echo": rq.Worker,
+    "mortal": rq.Worker,
+    "simple": rq.SimpleWorker,
+    "spawn": rq.worker.SpawnWorker,
+}
 
 
 def main() -> None:
