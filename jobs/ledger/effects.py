@@ -10,7 +10,7 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from django.db import IntegrityError
-from django.db.models import F
+from django.db.models import F, QuerySet
 
 from jobs.domain.decisions import Action, Decision
 from jobs.domain.idempotency import Idempotency
@@ -66,16 +66,16 @@ def find(operation: Operation, name: str, item: str) -> Effect | None:
 
 
 @outlasting_locks
-def begin(operation: Operation, attempt: Attempt, plan: Plan) -> Effect:
+def begin(operation: Operation, attempt: Attempt, plan: Plan, *, is_first: bool = False) -> Effect:
     """Commit that the call is about to be made (W4). Returns the row as it is now: a completed one is not begun again.
 
+    `is_first`: no attempt has ever begun it, which none but the holder of the operation could have changed since.
     Raises Fenced, Cancelled, StillOpen, and RuntimeError inside a transaction, which could take the intent back (C14).
     """
     with own_transaction():
         now = database_now()
-        _require_lease(operation, attempt, now + plan.call_timeout)
-        _require_no_cancel(operation)
-        effect = find(operation, plan.name, plan.item)
+        _hold_uncancelled(operation, attempt, now + plan.call_timeout)
+        effect = None if is_first else find(operation, plan.name, plan.item)
         if effect is None:
             return _create(operation, attempt, plan, now)
         if effect.status == EffectStatus.COMPLETED:
@@ -92,11 +92,18 @@ def complete(
     """The call succeeded, and this is what it is known as (W5). Not fenced: it is a fact, however late it comes."""
     with own_transaction():
         now = database_now()
-        done = Effect.objects.filter(pk=effect.pk, status=EffectStatus.BEGUN, begun_by=attempt).update(
-            status=EffectStatus.COMPLETED, completed_at=now, external_id=external_id, result=result, source=source
-        )
-        if not done:
-            take_late_evidence(effect, attempt, external_id=external_id, result=result, now=now)
+        facts: dict[str, Any] = {
+            "status": EffectStatus.COMPLETED,
+            "completed_at": now,
+            "external_id": external_id,
+            "result": result,
+            "source": source,
+        }
+        if Effect.objects.filter(pk=effect.pk, status=EffectStatus.BEGUN, begun_by=attempt).update(**facts):
+            for name, value in facts.items():
+                setattr(effect, name, value)
+            return
+        take_late_evidence(effect, attempt, external_id=external_id, result=result, now=now)
         effect.refresh_from_db()
 
 
@@ -194,13 +201,23 @@ def decision_about(operation: Operation, effect: Effect, plan: Plan | None, now:
 # ----------------------------------------------------------------------------------------------------------------------
 
 
+def _hold_uncancelled(operation: Operation, attempt: Attempt, until: datetime) -> None:
+    """The fence, and no wish to cancel that can still be granted; as a rule in one statement."""
+    if not _held(operation, attempt, until).filter(cancel_requested_at=None).update(version=F("version") + 1):
+        _require_lease(operation, attempt, until)
+        _require_no_cancel(operation)
+
+
 def _require_lease(operation: Operation, attempt: Attempt, until: datetime) -> None:
     """The fence, as a write: it locks the row against a takeover until the transaction ends."""
-    held = Operation.objects.filter(
+    if not _held(operation, attempt, until).update(version=F("version") + 1):
+        raise Fenced
+
+
+def _held(operation: Operation, attempt: Attempt, until: datetime) -> QuerySet[Operation]:
+    return Operation.objects.filter(
         pk=operation.pk, status=Status.RUNNING, current_attempt=attempt.pk, lease_until__gt=until
     )
-    if not held.update(version=F("version") + 1):
-        raise Fenced
 
 
 def _require_no_cancel(operation: Operation) -> None:

@@ -28,8 +28,11 @@ def call_timeout() -> timedelta:
 def snapshot_of(operation: Operation, now: datetime, *, has_same_arguments: bool = True) -> Snapshot:
     """What a decision about the operation is taken from; two queries, up to two more for its attempts.
 
+    None before its first claim: an effect is begun by an attempt only, and asked about after one only.
     `has_same_arguments`: whether the call that asks is the operation's own; True where nobody asks with a call.
     """
+    if operation.is_layered and not operation.fence and operation.status in _WAITING:
+        return _snapshot(operation, _Rows(), now, has_same_arguments=has_same_arguments)
     completed = operation.status == Status.COMPLETED
     rows = _Rows(
         effects=list(operation.effects.select_related("begun_by").order_by("id")),
@@ -39,6 +42,10 @@ def snapshot_of(operation: Operation, now: datetime, *, has_same_arguments: bool
         has_open_review=operation.reviews.filter(closed_at=None).exists(),
     )
     return _snapshot(operation, rows, now, has_same_arguments=has_same_arguments)
+
+
+_WAITING = (Status.ACCEPTED, Status.QUEUED)
+"""Where an operation is before its first claim."""
 
 
 def snapshots_of(operations: Collection[Operation], now: datetime) -> dict[int, Snapshot]:

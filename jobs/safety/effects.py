@@ -23,7 +23,7 @@ from jobs.ledger.effects import Cancelled, Fenced, Plan, StillOpen
 from jobs.ledger.snapshots import call_timeout as default_call_timeout
 from jobs.models import Effect
 from jobs.safety.calls import fingerprint, storable
-from jobs.safety.errors import CancelledByOperator, LeaseLost, MisuseError, NotPerformed, PermanentError
+from jobs.safety.errors import CancelledByOperator, LeaseLost, MisuseError, NotPerformed, PermanentError, TransientError
 from jobs.safety.points import point
 from jobs.safety.promises import Absent, Answer, Checkable, Found, Inconclusive, Keyed, Safety
 from jobs.safety.running import EffectStillOpen, Running, current, first_line
@@ -44,7 +44,8 @@ class EffectHandle:
         self, running: Running, name: str, safety: Safety, *, item: str, request: Any, call_timeout: timedelta | None
     ) -> None:
         self._running, self.name, self.item, self._safety = running, name, item, safety
-        self._row = ledger.find(running.operation, name, item)
+        self._is_first = running.is_first_of(name, item)
+        self._row = None if self._is_first else ledger.find(running.operation, name, item)
         self._plan = self._planned(request, call_timeout)
         self._is_repeat = False
 
@@ -90,8 +91,9 @@ class EffectHandle:
         if self.completed:
             raise MisuseError(f"“{self.name}” is completed: look at .completed before .begin().")
         self._is_repeat = self._row is not None and self._row.status == EffectStatus.BEGUN
+        is_first, self._is_first = self._is_first, False
         try:
-            self._row = ledger.begin(self._running.operation, self._running.attempt, self._plan)
+            self._row = ledger.begin(self._running.operation, self._running.attempt, self._plan, is_first=is_first)
         except Fenced:
             raise LeaseLost(f"“{self.name}” was not begun: another attempt has the operation, or time is up.") from None
         except Cancelled:
@@ -100,6 +102,9 @@ class EffectHandle:
             raise EffectStillOpen(objection.decision, objection.effect_pk) from None
         except RuntimeError as error:
             raise _inside_transaction(self.name) from error
+        if self.completed:
+            # An attempt that was taken over has reported its success just now.
+            raise TransientError(f"“{self.name}” has turned out to have happened: the job goes on from there.")
         log.info("effect begun", effect=self.name)
 
     def complete(self, result: Any = None, *, external_id: str = "") -> None:
@@ -266,6 +271,7 @@ def atomic_effect(name: str, *, item: str = "") -> Iterator[AtomicEffect]:
             raise LeaseLost(f"“{name}” was not done: another attempt has the operation.") from None
         except Cancelled:
             raise CancelledByOperator("It was cancelled before anything was done.") from None
+        running.begun.add((name, str(item)))
         done = AtomicEffect(ledger.find(running.operation, name, str(item)))
         was_completed = done.completed
         yield done

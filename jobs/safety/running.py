@@ -71,6 +71,8 @@ class Running:
     job: JobInHand
     hidden: HiddenValues = field(default=HiddenValues(), repr=False)
     """The values of the call that are none of its ids: no text about it may repeat them."""
+    begun: set[tuple[str, str]] = field(default_factory=set)
+    """Name and item of the effects that this attempt has asked for."""
     looked_at: float = field(default=0.0)
     """When it was last asked whether to stop (monotonic)."""
     is_to_stop: bool = False
@@ -82,6 +84,12 @@ class Running:
     @property
     def attempt_id(self) -> UUID:
         return self.attempt.pk
+
+    def is_first_of(self, name: str, item: str) -> bool:
+        """Whether it is sure, without a query, that no attempt has ever begun this effect; asked once it is no more."""
+        was_asked = (name, item) in self.begun
+        self.begun.add((name, item))
+        return self.attempt.fence == 1 and not was_asked
 
     def masked(self, text: str, *, keep: int) -> str:
         """A text for the record: without what looks like a secret, and without hidden values."""

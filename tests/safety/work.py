@@ -42,3 +42,8 @@ def touch(order_id: int) -> str:
 def act(kind: str, order_id: int) -> Any:
     """A job with one effect outside, of the kind that its first argument names."""
     return once("act", lambda handle: do(f"{kind}-{order_id}", handle), safety=SAFETIES[kind])
+
+
+def once_more(order_id: int) -> Any:
+    """An effect that code may ask for as often as it likes."""
+    return once("more", lambda handle: do(f"more-{order_id}", handle), safety=Keyed(hours(24)))
