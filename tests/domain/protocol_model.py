@@ -11,6 +11,8 @@ from typing import NamedTuple
 from jobs.domain.operations import TERMINAL
 from tests.domain.protocol_steps import Protocol, State, Step, steps_from
 
+MOST_STATES = 250_000
+
 
 class Search(NamedTuple):
     """What a search came upon: each state with the step that first led to it, and the steps that lead on from it."""
@@ -37,7 +39,7 @@ class Search(NamedTuple):
 
 
 def explore(protocol: Protocol, *, until=lambda state: False) -> Search:
-    """All that can happen; it ends early at a state that is looked for."""
+    """All that can happen; it ends early at a state that is looked for, and fails if it grows on and on."""
     search = Search({State(): None}, {})
     waiting = deque([State()])
     with _no_collector():
@@ -50,6 +52,7 @@ def explore(protocol: Protocol, *, until=lambda state: False) -> Search:
                     waiting.append(step.state)
                     if until(step.state):
                         return search
+            assert len(search.origins) < MOST_STATES, search.path_to(state)
     return search
 
 

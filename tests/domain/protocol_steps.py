@@ -66,6 +66,7 @@ class State(NamedTuple):
     acts: int = 0
     """How often it really happened, outside."""
     lost: int = 0
+    """Attempts, and no more than are too many for the rules (R17)."""
     crashes: int = 2
     lapses: int = 2
     redis_losses: int = 1
@@ -229,7 +230,7 @@ def _steps_of_observer(state: State, protocol: Protocol) -> Iterator[Step]:
         elif decision.action is not Action.WAIT:
             yield Step(f"the observer: {decision.code}", _settle(state, decision))
     if state.status is Status.RUNNING and _decide(state, protocol, AskedBy.SWEEPER).code != "in_progress":
-        taken = _released(state, Status.RETRY_WAIT)._replace(lost=state.lost + 1)
+        taken = _released(state, Status.RETRY_WAIT)._replace(lost=min(state.lost + 1, 3))
         decision = _decide(taken, protocol, AskedBy.SWEEPER)
         yield Step(f"a takeover: {decision.code}", _settle(taken, decision))
 
