@@ -5,6 +5,7 @@
 #   make cover   the tests again, slower, and which lines and branches they reach
 #   make check   format, lint, types, layers, templates, Django's own checks: what CI runs
 #   make lint    mend what can be mended without thinking
+#   make bench-layer   what the job-safety layer adds to a job, on this machine; ARGS="--rounds 3 --databases sqlite"
 #   make setup   only the set-up for development
 #
 # PYTHON=… names the Python to make the environments with; else the one of .venv, else the newest found.
@@ -15,7 +16,7 @@ PYTHONS := .venv/bin/python python3.14 python3.13 python3.12 python3.11 python3 
 BIN := .venv/bin
 TEMPLATES = $$(find templates jobs opsboard -name '*.html' | sort)
 
-.PHONY: run test cover check lint setup clean
+.PHONY: run test cover check lint bench-layer setup clean
 .DEFAULT_GOAL := run
 
 run:
@@ -46,6 +47,10 @@ lint:
 	$(BIN)/ruff format
 	$(BIN)/ruff check --fix
 	$(BIN)/djade --target-version 5.2 $(TEMPLATES)
+
+bench-layer:
+	$(call provide,test)
+	@exec $(BIN)/python -m bench.layer $(ARGS)
 
 setup:
 	$(call provide,test)
