@@ -8,6 +8,8 @@ from pathlib import Path
 import pytest
 from redis import Redis, exceptions
 
+from jobs.broker import connections
+from jobs.broker.deliveries import Dispatch, push_again
 from jobs.broker.guarded import READ_COMMANDS, WATCH_COMMANDS
 from opsboard.runner.valkey import EmbeddedValkey, free_port
 
@@ -99,3 +101,14 @@ def test_both_protocols_of_the_client_connect(server, account):
     for protocol in (2, 3):
         with Redis.from_url(server.url_for(user, "secret", database=1), protocol=protocol) as client:
             assert client.ping()
+
+
+def test_the_actor_can_put_an_operation_on_its_queue(server, settings):
+    """What the observer does with one that got lost, by RQ's own commands."""
+    url = server.url_for("opsboard-actor", "secret")
+    settings.OPSBOARD_CONNECTIONS = {"default": {"url": url, "read_url": None, "prefix": "rq"}}
+    connections.reset()
+    call = {"kwargs": {"order_id": 7}, "job_id": "7" * 32, "operation_id": "ship:7", "dispatch": Dispatch(timeout=30)}
+    push_again("default", "orders", "shop.tasks.ship", **call)
+    with Redis.from_url(url) as client:
+        assert client.lrange("rq:queue:orders", 0, -1) == [b"7" * 32]
