@@ -1,4 +1,7 @@
-"""For processes of their own: what they write, and the step at which they are killed."""
+"""For a process of its own: `python -m tests.safety.dying FOLDER STEP …` writes FOLDER/STEP/report.csv, and is killed.
+
+Once for each step, in a child of its own, so that Django is loaded once.
+"""
 
 from __future__ import annotations
 
@@ -11,7 +14,7 @@ from pathlib import Path
 
 from jobs.safety.errors import LeaseLost
 
-NEW = b"the new one " * 10_000
+OLD, NEW = b"the old one", b"the new one " * 10_000
 
 
 @dataclass
@@ -28,19 +31,26 @@ class Attempt:
 
 def die_at(name):
     """What the points of this process call."""
-    if name == sys.argv[2]:
+    if name == os.environ.get("DIE_AT"):
         os.kill(os.getpid(), signal.SIGKILL)
 
 
-def main() -> None:
-    """Write the file that is named first, and die at the step that is named second."""
+def main(folder, *steps) -> int:
+    """Returns how many of the children were killed."""
     # The settings of the tests have cleared the environment by now; the points are not read yet.
     os.environ["OPSBOARD_TEST_POINTS"] = "tests.safety.dying:die_at"
     from jobs.safety.files import result_file
 
-    with result_file(Path(sys.argv[1]), attempt=Attempt()) as file:
-        file.write(NEW)
+    killed = 0
+    for step in steps:
+        if (child := os.fork()) == 0:
+            os.environ["DIE_AT"] = step
+            with result_file(Path(folder) / step / "report.csv", attempt=Attempt()) as file:
+                file.write(NEW)
+            os._exit(0)
+        killed += os.waitpid(child, 0)[1] == signal.SIGKILL
+    return killed
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(main(*sys.argv[1:]))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import os
-import signal
+import shutil
 import subprocess
 import sys
 import time
@@ -16,11 +16,10 @@ import pytest
 from jobs.safety import files
 from jobs.safety.errors import LeaseLost, MisuseError
 from jobs.safety.files import result_file
-from tests.safety.dying import NEW, Attempt
+from tests.safety.dying import NEW, OLD, Attempt
 from tests.support.real_rq import ROOT
 
-OLD = b"the old one"
-BEFORE_THE_RENAME = ("file_opened", "file_written", "before_rename")
+STEPS = ("file_opened", "file_written", "before_rename", "after_rename")
 
 
 @pytest.fixture
@@ -184,23 +183,31 @@ def test_in_the_job_of_an_operation_its_attempt_writes(report, attempt, monkeypa
 # A killed writer ------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("place", [*BEFORE_THE_RENAME, "after_rename"])
-def test_a_writer_killed_at_any_step_leaves_the_old_file_or_the_new_one(report, place):
-    report.write_bytes(OLD)
-    write_and_die(report, place)
-    is_there = place == "after_rename"
+@pytest.fixture(scope="module")
+def killed(tmp_path_factory):
+    """A folder for each step at which a writer was killed, each with the old file in it before."""
+    folder = tmp_path_factory.mktemp("killed")
+    for step in STEPS:
+        (folder / step).mkdir()
+        (folder / step / "report.csv").write_bytes(OLD)
+    process = subprocess.run([sys.executable, "-m", "tests.safety.dying", str(folder), *STEPS], cwd=ROOT)
+    assert process.returncode == len(STEPS)
+    return folder
+
+
+@pytest.mark.parametrize("step", STEPS)
+def test_a_writer_killed_at_any_step_leaves_the_old_file_or_the_new_one(killed, step):
+    report, is_there = killed / step / "report.csv", step == "after_rename"
     assert report.read_bytes() == (NEW if is_there else OLD)
     assert len(names_beside(report)) == (0 if is_there else 1)
 
 
-def test_what_a_killed_writer_left_goes_when_the_next_one_begins(report, attempt):
-    write_and_die(report, "before_rename")
-    [left] = names_beside(report)
+def test_what_a_killed_writer_left_goes_when_the_next_one_begins(killed, report, attempt):
+    [left] = names_beside(killed / "before_rename/report.csv")
+    shutil.copy(killed / "before_rename" / left, report.parent)
     age(report.with_name(left), hours=2)
-    with result_file(report, attempt=attempt) as file:
+    with result_file(report, attempt=attempt):
         assert names_beside(report) == [temporary(report, attempt).name]
-        file.write(OLD)
-    assert report.read_bytes() == OLD
 
 
 def test_what_somebody_may_still_be_writing_stays(report, attempt):
@@ -239,12 +246,6 @@ def test_a_link_among_what_is_left_goes_and_its_target_stays(report, attempt, tm
 
 
 # ----------------------------------------------------------------------------------------------------------------------
-
-
-def write_and_die(path, place):
-    """Write the file in a process of its own, which is killed at that step."""
-    process = subprocess.run([sys.executable, "-m", "tests.safety.dying", str(path), place], cwd=ROOT)
-    assert process.returncode == -signal.SIGKILL
 
 
 def temporary(path, attempt):

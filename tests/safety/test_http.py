@@ -23,17 +23,18 @@ from tests.oracle.book import Fault
 from tests.safety.servers import answer, be_silent, dying_server, full_server, read_request, reset, serving
 
 SECRET = "s3cr3t"
-TIMEOUT = 0.4
+PATIENT, IMPATIENT = 20.0, 0.3
+"""Time limits in seconds: for what is answered, and for what is not."""
 
 
-def by_requests(url, *, proxy=None, follow=False, session=requests, **how):
+def by_requests(url, *, proxy=None, follow=False, timeout=PATIENT, session=requests, **how):
     how |= {"proxies": {"http": proxy, "https": proxy}} if proxy else {}
-    response = session.post(url, data=SECRET, timeout=TIMEOUT, allow_redirects=follow, **how)
+    response = session.post(url, data=SECRET, timeout=timeout, allow_redirects=follow, **how)
     response.raise_for_status()
 
 
-def by_httpx(url, *, proxy=None, follow=False):
-    with httpx.Client(proxy=proxy, follow_redirects=follow, timeout=TIMEOUT, trust_env=False) as client:
+def by_httpx(url, *, proxy=None, follow=False, timeout=PATIENT):
+    with httpx.Client(proxy=proxy, follow_redirects=follow, timeout=timeout, trust_env=False) as client:
         client.post(url, content=SECRET).raise_for_status()
 
 
@@ -59,7 +60,7 @@ def test_a_name_that_is_not_known_did_nothing(post):
 
 def test_a_connection_that_nobody_takes_did_nothing(post):
     with full_server() as port:
-        assert outcome(post, f"http://127.0.0.1:{port}/") is NotPerformed
+        assert outcome(post, f"http://127.0.0.1:{port}/", timeout=IMPATIENT) is NotPerformed
 
 
 @pytest.mark.parametrize("scene", ["garbage", "closed", "reset", "silent"])
@@ -71,18 +72,18 @@ def test_a_tls_handshake_that_fails_did_nothing(post, scene):
         "silent": be_silent,
     }[scene]
     with serving(talk) as port:
-        assert outcome(post, f"https://127.0.0.1:{port}/") is NotPerformed
+        assert outcome(post, f"https://127.0.0.1:{port}/", timeout=IMPATIENT) is NotPerformed
 
 
 def test_waiting_in_vain_for_a_connection_of_the_pool_did_nothing():
     with (
         serving(answer(200)) as port,
-        httpx.Client(limits=httpx.Limits(max_connections=1), timeout=TIMEOUT, trust_env=False) as client,
+        httpx.Client(limits=httpx.Limits(max_connections=1), trust_env=False) as client,
         client.stream("GET", f"http://127.0.0.1:{port}/"),
         pytest.raises(NotPerformed),
         classify_http(),
     ):
-        client.post(f"http://127.0.0.1:{port}/")
+        client.post(f"http://127.0.0.1:{port}/", timeout=httpx.Timeout(PATIENT, pool=0.05))
 
 
 def test_waiting_in_vain_for_a_connection_below_requests_did_nothing():
@@ -123,12 +124,13 @@ def broken(request):
 
 def test_no_answer_or_a_broken_one_leaves_the_outcome_unknown(post, broken):
     with serving(broken) as port:
-        assert outcome(post, f"http://127.0.0.1:{port}/") is OutcomeUnknown
+        assert outcome(post, f"http://127.0.0.1:{port}/", timeout=IMPATIENT) is OutcomeUnknown
 
 
 def test_no_answer_through_a_proxy_leaves_the_outcome_unknown(post, broken):
     with serving(broken) as port:
-        assert outcome(post, "http://example.invalid/", proxy=f"http://127.0.0.1:{port}") is OutcomeUnknown
+        proxy = f"http://127.0.0.1:{port}"
+        assert outcome(post, "http://example.invalid/", proxy=proxy, timeout=IMPATIENT) is OutcomeUnknown
 
 
 @pytest.mark.parametrize("status", [302, 303, 307])
@@ -282,10 +284,10 @@ def test_the_oracle_refusing_connections_did_nothing():
     ],
 )
 def test_the_faults_of_the_oracle_are_told_apart(oracle, fault, expected):
-    order = f"http:{fault}"
+    order, timeout = f"http:{fault}", IMPATIENT if fault is Fault.HANG else PATIENT
     oracle_client.arm(oracle.url, order, fault, seconds=1)
     with pytest.raises(expected) as caught, classify_http():
-        oracle_client.act(oracle.url, order, mode="blind", timeout=0.2)
+        oracle_client.act(oracle.url, order, mode="blind", timeout=timeout)
     assert type(caught.value) is expected
 
 

@@ -14,12 +14,16 @@ import pytest
 
 from jobs.safety import processes
 from jobs.safety.processes import Identity, is_gone, own_identity
-from tests.support.real_rq import ROOT, wait_until
+from tests.support.real_rq import wait_until
 
-TELL = """
-import json, os, sys, time
+# The one file alone: the package would load Django each time.
+TELL = f"""
+import importlib.util, json, os, sys, time
 from dataclasses import asdict
-from jobs.safety.processes import die_with_parent, own_identity
+spec = importlib.util.spec_from_file_location("processes", {processes.__file__!r})
+processes = sys.modules["processes"] = importlib.util.module_from_spec(spec)
+spec.loader.exec_module(processes)
+die_with_parent, own_identity = processes.die_with_parent, processes.own_identity
 def tell(): print(json.dumps(asdict(own_identity())), flush=True)
 """
 NEW_PIDS = ["unshare", "--pid", "--fork"]
@@ -118,7 +122,6 @@ def test_the_child_of_a_fork_has_an_identity_of_its_own():
 
 def test_the_child_of_a_fork_keeps_nothing_of_what_its_parent_knew_about_itself():
     script = """
-from jobs.safety import processes
 tell()
 child = os.fork()
 if child == 0:
@@ -175,7 +178,7 @@ def test_a_child_whose_parent_had_gone_before_it_asked_dies_at_once():
 # ----------------------------------------------------------------------------------------------------------------------
 
 
-@pytest.fixture
+@pytest.fixture(scope="module")
 def dead() -> Identity:
     """A process that was, and is no more."""
     with running("tell()") as process:
@@ -195,7 +198,7 @@ def new_namespaces() -> None:
 def running(script, before=()):
     """A Python of its own that runs the script and may `tell` who it is; killed after use."""
     command = [*before, sys.executable, "-c", TELL + script]
-    with subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, text=True, start_new_session=True) as process:
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, start_new_session=True) as process:
         try:
             yield process
         finally:

@@ -17,6 +17,8 @@ from tests.safety.servers import be_silent, full_server, reset, serving
 PAT = "pat@example.org"
 BEFORE_DATA = ("GREETING", "EHLO", "AUTH", "MAIL", "RCPT")
 BREAKS = ("close", "reset", "silent")
+PATIENT, SHORT, IMPATIENT = 20.0, 1.5, 0.3
+"""Time limits in seconds: for what is answered, for what is answered at first, and for what is not."""
 
 
 @pytest.mark.parametrize(("said", "expected"), [("451 later", NotPerformed), ("550 never", PermanentError)])
@@ -28,13 +30,13 @@ def test_a_refusal_is_definite_wherever_it_comes(place, said, expected):
 @pytest.mark.parametrize("how", BREAKS)
 @pytest.mark.parametrize("place", BEFORE_DATA)
 def test_a_break_before_the_message_did_nothing(place, how):
-    assert outcome(place, how) is NotPerformed
+    assert outcome(place, how, timeout=IMPATIENT) is NotPerformed
 
 
 @pytest.mark.parametrize("how", BREAKS)
 @pytest.mark.parametrize("place", ["DATA", "MESSAGE"])
 def test_a_break_once_the_message_is_due_leaves_the_outcome_unknown(place, how):
-    assert outcome(place, how) is OutcomeUnknown
+    assert outcome(place, how, timeout=SHORT if how == "silent" else PATIENT) is OutcomeUnknown
 
 
 def test_an_answer_that_is_none_leaves_the_outcome_unknown():
@@ -42,15 +44,11 @@ def test_an_answer_that_is_none_leaves_the_outcome_unknown():
 
 
 def test_a_break_after_the_message_was_taken_leaves_the_outcome_unknown():
-    def send_and_part(port):
-        smtp = smtplib.SMTP("127.0.0.1", port, "tests", 0.4)
-        try:
-            smtp.sendmail("us@example.org", [PAT], b"hello")
-            smtp.docmd("QUIT")
-        finally:
-            smtp.close()
+    def send_and_quit(smtp):
+        smtp.sendmail("us@example.org", [PAT], b"hello")
+        smtp.quit()
 
-    assert outcome("QUIT", "close", send=send_and_part) is OutcomeUnknown
+    assert outcome("QUIT", "close", send=lambda port: open_and_part(port, send_and_quit)) is OutcomeUnknown
 
 
 def test_one_recipient_to_be_tried_later_is_reason_to_try_later():
@@ -66,7 +64,7 @@ def test_a_server_that_cannot_be_reached_did_nothing(scene):
             "full": ("127.0.0.1", full),
             "unknown": ("no-such-host.invalid", 25),
         }[scene]
-        smtplib.SMTP(host, port, "tests", 0.3)
+        smtplib.SMTP(host, port, "tests", IMPATIENT)
 
 
 def test_a_tls_handshake_that_fails_did_nothing():
@@ -74,7 +72,7 @@ def test_a_tls_handshake_that_fails_did_nothing():
         connection.sendall(b"220 no TLS here\r\n" * 9)
 
     with serving(talk) as port, pytest.raises(NotPerformed), classify_smtp():
-        smtplib.SMTP_SSL("127.0.0.1", port, "tests", timeout=0.4)
+        smtplib.SMTP_SSL("127.0.0.1", port, "tests", timeout=PATIENT)
 
 
 def test_a_certificate_that_is_not_trusted_did_nothing():
@@ -84,7 +82,7 @@ def test_a_certificate_that_is_not_trusted_did_nothing():
             raise ssl.SSLCertVerificationError("self-signed certificate")
 
     with serving(be_silent) as port, pytest.raises(NotPerformed), classify_smtp():
-        smtplib.SMTP_SSL("127.0.0.1", port, "tests", timeout=0.4, context=Distrusting(ssl.PROTOCOL_TLS_CLIENT))
+        smtplib.SMTP_SSL("127.0.0.1", port, "tests", timeout=PATIENT, context=Distrusting(ssl.PROTOCOL_TLS_CLIENT))
 
 
 def test_a_server_without_tls_is_not_to_be_tried_again():
@@ -100,7 +98,7 @@ def test_a_message_that_cannot_be_put_into_words_is_wrong_data(recipient, text):
 
 
 def test_wrong_data_found_once_the_message_is_due_leaves_the_outcome_unknown():
-    assert outcome("NONE", "", send=lambda port: open_and(port, lambda smtp: smtp.data("hellö"))) is OutcomeUnknown
+    assert outcome("NONE", "", send=lambda port: open_and_part(port, lambda smtp: smtp.data("hellö"))) is OutcomeUnknown
 
 
 @pytest.mark.parametrize("error", [OSError, ValueError])
@@ -116,7 +114,7 @@ def test_an_error_of_the_job_code_itself_leaves_the_outcome_unknown(error):
 def test_a_mail_of_django_is_judged_likewise(place, expected):
     def send(port):
         backend = "django.core.mail.backends.smtp.EmailBackend"
-        connection = get_connection(backend, host="127.0.0.1", port=port, timeout=0.4)
+        connection = get_connection(backend, host="127.0.0.1", port=port, timeout=PATIENT)
         EmailMessage("s", "b", "us@example.org", [PAT], connection=connection).send()
 
     assert outcome(place, "close", send=send) is expected
@@ -147,19 +145,28 @@ def outcome(place, said, **how):
     return type(error_of(place, said, **how))
 
 
-def error_of(place, said, *, recipients=(PAT,), send=None):
+def error_of(place, said, *, recipients=(PAT,), timeout=PATIENT, send=None):
     """The error that sending becomes when the server says this there, or does that."""
     with serving(conversation({place: said})) as port, pytest.raises(Exception) as caught, classify_smtp():
         if send:
             send(port)
         else:
-            open_and(port, lambda smtp: send_signed_in(smtp, recipients))
+            open_and(port, lambda smtp: send_signed_in(smtp, recipients), timeout)
     return caught.value
 
 
-def open_and(port, act):
-    with smtplib.SMTP("127.0.0.1", port, "tests", 0.4) as smtp:
+def open_and(port, act, timeout=PATIENT):
+    with smtplib.SMTP("127.0.0.1", port, "tests", timeout) as smtp:
         act(smtp)
+
+
+def open_and_part(port, act):
+    """Without the farewell of the `with` block."""
+    smtp = smtplib.SMTP("127.0.0.1", port, "tests", PATIENT)
+    try:
+        act(smtp)
+    finally:
+        smtp.close()
 
 
 def send_signed_in(smtp, recipients):
