@@ -170,8 +170,10 @@ class Book:
         return next((effect for effect in self.effects_of(business_key) if effect.at <= settled_before), None)
 
     def arm(self, business_key: str, armed: Armed) -> None:
-        """Let a fault wait."""
+        """Let a fault wait. Raises ValueError for a call that has been made already: it would wait for ever."""
         with self._lock:
+            if 0 < armed.nth <= self._counts.get((armed.verb, business_key), 0):
+                raise ValueError(f"{armed.verb} number {armed.nth} of {business_key} has been made already")
             self._append("arm", {"business_key": business_key, **asdict(armed)})
 
     def change_rules(self, business_key: str, changed: dict[str, float]) -> None:

@@ -135,6 +135,16 @@ def test_a_fault_may_meet_every_question_and_no_act(url, order):
             client.ask(url, order)
 
 
+@pytest.mark.parametrize(
+    "how", [{"fault": "fire"}, {"fault": "hang", "nth": 1}, {"fault": "hang", "nth": 2, "hour": 3}]
+)
+def test_a_fault_that_could_never_happen_is_refused(url, order, how):
+    client.act(url, order, mode="blind")
+    with pytest.raises(client.AnsweredWithError, match="400"):
+        client.arm(url, order, **how)
+    client.arm(url, order, Fault.HANG, nth=2)
+
+
 def test_a_caller_turned_away_is_told_for_how_long(url, order):
     client.arm(url, order, Fault.TOO_MANY, seconds=2)
     with pytest.raises(client.AnsweredWithError) as caught:
