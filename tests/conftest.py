@@ -23,8 +23,8 @@ from tests.oracle.running import RunningOracle, running_oracle
 from tests.support import database
 from tests.support.append_only import let_tests_clean_up
 from tests.support.chromium import INSTALL, find_chromium
-from tests.support.layered import Workshop
 from tests.support.keyspace import Dump, dump, load
+from tests.support.layered import Workshop
 from tests.support.real_rq import VERSIONS, RealRQ
 from tests.support.watched import WatchedClient
 
