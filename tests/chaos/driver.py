@@ -36,6 +36,8 @@ CALLS: dict[str, dict[str, Any]] = {
     "turned_down": {"fault": "error_before", "status": 422},
     "too_many": {"seconds": 1.0},
 }
+IN_HAND = 3
+"""Operations that are under way at once, for each worker."""
 POLL_SECONDS = 0.1
 QUIET_POLLS = 5
 WAKE_SECONDS = 60.0
@@ -111,14 +113,16 @@ class Course:
         self._do_to_queued(case)
 
     def _submit_more(self) -> None:
-        """As many as there is somebody for: a long queue would only wait."""
-        under_way: dict[str, int] = Counter(
-            Operation.objects.exclude(status__in=AT_REST).values_list("queue", flat=True)
-        )
+        """As many as there is somebody for: a long queue would only wait. Who stands still needs another to go on."""
+        open_ones = Operation.objects.exclude(status__in=AT_REST).values_list("queue", "entity")
+        under_way = Counter(queue for queue, _key in open_ones)
+        still = Counter(queue for queue, key in open_ones if ".freeze" in key)
         for case in list(self.waiting):
-            queue = case.row.queue
-            if under_way[queue] < 2 * self.staff[queue]:
+            queue, staff = case.row.queue, self.staff[case.row.queue]
+            stands_still = ".freeze" in case.key
+            if under_way[queue] < IN_HAND * staff and not (stands_still and still[queue] >= staff / 2):
                 under_way[queue] += 1
+                still[queue] += stands_still
                 self.waiting.remove(case)
                 self._submit(case)
 

@@ -12,7 +12,7 @@ from tests.chaos.world import World, new_world
 if TYPE_CHECKING:
     from tests.chaos.driver import Course
 
-STAFF = {"fork": 10, "echo": 2, "mortal": 3, "simple": 3, "spawn": 2, "old_fork": 4, "old_simple": 2, "old_spawn": 2}
+STAFF = {"fork": 14, "echo": 2, "mortal": 3, "simple": 3, "spawn": 2, "old_fork": 4, "old_simple": 2, "old_spawn": 2}
 """Workers of each kind: those that only wait cost next to nothing."""
 SETTLE_SECONDS = 60.0
 ROW_SECONDS = 1.5

@@ -1,8 +1,8 @@
 """What has to come out: class × point × event, written by hand from the crash points C1 to C19 (protocol, 1.5).
 
 A cell says how the operation ends, how often its effect happened, and how its attempts ended, in order:
-`unknown 1: lost`. `+`: a delivery was skipped as a duplicate; `-`: one was refused; `?`: either. `!` is an incident on record
-(contradicting evidence). `=` repeats the cell to the left.
+`unknown 1: lost`. `+`: a delivery was skipped as a duplicate; `-`: one was refused; `?`: either. `!`: an incident is
+on record (contradicting evidence). `=` repeats the cell to the left.
 
 The points, in the write order: after_accept (C1, W0 is not committed), before_push (C2), after_push (C3), queued (C4),
 before_claim (C5), after_claim (C6), after_intent (C7), in_call (C8: the request is sent and not carried out yet),

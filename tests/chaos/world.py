@@ -58,6 +58,7 @@ class World:
     workers: dict[str, tuple[int, str]] = field(default_factory=dict)
     dead: set[str] = field(default_factory=set)
     sessions: set[int] = field(default_factory=set)
+    gone: set[str] = field(default_factory=set)
     submitters: list[int] = field(default_factory=list)
     observer: subprocess.Popen[bytes] | None = None
 
@@ -118,10 +119,12 @@ class World:
     def marked(self, kind: str) -> dict[int, str]:
         """The processes that left a mark of that kind and live: by pid, the name of the mark."""
         found = {}
-        for mark in (self.folder / kind).iterdir():
-            text = mark.read_text().split()
+        for name in set(os.listdir(self.folder / kind)) - self.gone:
+            text = (self.folder / kind / name).read_text().split()
             if text and process(pid := int(text[0])):
-                found[pid] = mark.name
+                found[pid] = name
+            elif text:
+                self.gone.add(name)
         return found
 
     # ------------------------------------------------------------------------------------------------------------------
