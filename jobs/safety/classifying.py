@@ -10,7 +10,7 @@ from types import FrameType
 from jobs.safety.errors import OutcomeUnknown, PermanentError, SafetyError, TransientError
 
 _OURS = (PermanentError, TransientError, OutcomeUnknown, SafetyError)
-_JOB_TIMEOUT = ("rq", "BaseTimeoutException")
+JOB_TIMEOUT = ("rq", "BaseTimeoutException")
 """RQ's, by name: only jobs.broker knows RQ."""
 
 
@@ -32,7 +32,7 @@ def translating(judge: Callable[[Exception], Exception]) -> Iterator[None]:
 
 def is_settled(error: Exception) -> bool:
     """Whether an error needs no translation."""
-    return isinstance(error, _OURS) or _JOB_TIMEOUT in ancestry(error)
+    return isinstance(error, _OURS) or JOB_TIMEOUT in ancestry(error)
 
 
 def ancestry(error: BaseException) -> set[tuple[str, str]]:

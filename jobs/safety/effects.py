@@ -24,6 +24,7 @@ from jobs.ledger.snapshots import call_timeout as default_call_timeout
 from jobs.models import Effect
 from jobs.safety.calls import fingerprint, storable
 from jobs.safety.errors import CancelledByOperator, LeaseLost, MisuseError, NotPerformed, PermanentError, TransientError
+from jobs.safety.logs import tell
 from jobs.safety.points import point
 from jobs.safety.promises import Absent, Answer, Checkable, Found, Inconclusive, Keyed, Safety
 from jobs.safety.running import EffectStillOpen, Running, current, first_line
@@ -33,8 +34,6 @@ _KEYS = UUID("7a0b6a5e-3c1c-5d0e-9a57-6f1f0b4a9a11")
 
 LARGEST_RESULT = 16_000
 """Bytes: of what a call returned its id is wanted, not its whole answer."""
-
-log = structlog.get_logger("opsboard.jobs")
 
 
 class EffectHandle:
@@ -105,7 +104,7 @@ class EffectHandle:
         if self.completed:
             # An attempt that was taken over has reported its success just now.
             raise TransientError(f"“{self.name}” has turned out to have happened: the job goes on from there.")
-        log.info("effect begun", effect=self.name)
+        tell("effect begun", effect=self.name)
 
     def complete(self, result: Any = None, *, external_id: str = "") -> None:
         """Record that the call succeeded; `result` (small JSON) is what a later attempt gets in its stead (W5)."""
@@ -114,7 +113,7 @@ class EffectHandle:
         is_kept = _is_json(result)
         ledger.complete(row, self._running.attempt, external_id=known_as, result=result if is_kept else None)
         _bind_external_id(known_as)
-        log.info("effect completed", effect=self.name)
+        tell("effect completed", effect=self.name)
         if not is_kept:
             raise MisuseError(f"“{self.name}” is done, and what it returned is no small JSON: return its id.")
 
@@ -124,12 +123,12 @@ class EffectHandle:
         Of a repeat that proves nothing: the call before it, under the same key, may have taken effect. It stays begun.
         """
         if self._is_repeat:
-            log.info("effect left begun: a repeat was refused", effect=self.name)
+            tell("effect left begun: a repeat was refused", effect=self.name)
             return
         text = self._running.masked(why, keep=300)
         row = self._begun_row()
         if ledger.release(row, self._running.attempt, code="not_performed", text=text):
-            log.info("effect released", effect=self.name)
+            tell("effect released", effect=self.name)
 
     def settle_error(self, error: BaseException) -> None:
         """What an error during the call says of it: only one that proves that nothing happened releases it (C11)."""
@@ -164,7 +163,7 @@ class EffectHandle:
             raise LeaseLost(f"The answer about “{self.name}” came too late to count.") from None
         except RuntimeError as error:
             raise _inside_transaction(self.name) from error
-        log.info("effect checked", effect=self.name, answer=type(answer).__name__)
+        tell("effect checked", effect=self.name, answer=type(answer).__name__)
         if isinstance(answer, Inconclusive):
             raise EffectStillOpen(ledger.decision_now(self._running.operation, self._row, self._plan), self._row.pk)
 
@@ -211,7 +210,7 @@ def once(
         handle._probe()
     if handle.completed:
         _bind_external_id(handle.external_id)
-        log.info("effect known", effect=name)
+        tell("effect known", effect=name)
         return handle.result
     handle.begin()
     point("after_intent")

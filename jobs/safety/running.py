@@ -40,6 +40,7 @@ from jobs.safety.errors import (
     TransientError,
     UnfinishedEffect,
 )
+from jobs.safety.logs import tell
 from jobs.safety.operation import JobKind
 from jobs.safety.points import point
 from jobs.safety.setup import needing_tables
@@ -50,7 +51,6 @@ LONGEST_LINE = 400
 LONGEST_MESSAGE = 100_000
 """Characters of an error's message that are looked at at all."""
 
-log = structlog.get_logger("opsboard.jobs")
 _current: ContextVar[Running | None] = ContextVar("opsboard_running", default=None)
 
 
@@ -173,7 +173,7 @@ def _die_with_worker(job: JobInHand) -> None:
 
 
 def _turned_away(decision: Decision) -> None:
-    log.info("delivery turned away", decisionCode=decision.code, finalStatus=_TURNED_AWAY.get(decision.action))
+    tell("delivery turned away", decisionCode=decision.code, finalStatus=_TURNED_AWAY.get(decision.action))
     if decision.code in _DROPPED or decision.action in (Action.SKIP_DUPLICATE, Action.WAIT):
         return
     raise RefusedDelivery(decision.sentence, code=decision.code)
@@ -189,7 +189,7 @@ _DROPPED = ("cancelled",)
 
 def _attempt(kind: JobKind, running: Running, body: Callable[[], Any]) -> Any:
     began = time.monotonic()
-    log.info("attempt begins")
+    tell("attempt begins")
     try:
         returned = _run_body(running, body)
         _require_finished(running)
@@ -317,4 +317,4 @@ def _log_context(kind: JobKind, call: Call, job: JobInHand, claim: Claim) -> Ite
 
 def _log_end(status: str, began: float, decision: Decision | None = None) -> None:
     code = {"decisionCode": decision.code} if decision else {}
-    log.info("attempt ends", finalStatus=status, duration=round(time.monotonic() - began, 3), **code)
+    tell("attempt ends", finalStatus=status, duration=round(time.monotonic() - began, 3), **code)

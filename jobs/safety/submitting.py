@@ -6,7 +6,6 @@ from collections.abc import Callable
 from typing import Any
 from uuid import uuid4
 
-import structlog
 from django.db import DatabaseError, InterfaceError, transaction
 
 from jobs.broker import deliveries
@@ -17,11 +16,10 @@ from jobs.ledger.database import alias
 from jobs.models import Operation
 from jobs.safety.calls import Call
 from jobs.safety.errors import ArgumentsDiffer, MisuseError
+from jobs.safety.logs import warn
 from jobs.safety.operation import JobKind
 from jobs.safety.points import point
 from jobs.safety.setup import needing_tables
-
-log = structlog.get_logger("opsboard.jobs")
 
 
 def submit(kind: JobKind, call: Call, delay: Callable[..., Any] | None) -> Operation:
@@ -88,10 +86,10 @@ def _dispatch(operation: Operation, call: Call, declared: Declared) -> None:
             operation_id=operation.operation_id,
         )
     except BrokerUnavailable as silence:
-        log.warning("accepted, not queued yet", operationId=operation.operation_id, why=str(silence))
+        warn("accepted, not queued yet", operationId=operation.operation_id, why=str(silence))
         return
     point("after_push")
     try:
         adoption.mark_queued(operation.pk, operation.job_id)
     except (DatabaseError, InterfaceError) as error:
-        log.warning("queued, not noted", operationId=operation.operation_id, why=type(error).__name__)
+        warn("queued, not noted", operationId=operation.operation_id, why=type(error).__name__)

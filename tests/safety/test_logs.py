@@ -8,11 +8,14 @@ import logging
 import os
 import subprocess
 import sys
+from types import SimpleNamespace
 
 import pytest
 import structlog
 from rq import Queue
+from rq.timeouts import JobTimeoutException
 
+from jobs.safety.logs import tell
 from opsboard.logs import logging_config
 from tests.safety import work
 from tests.support.real_rq import ROOT
@@ -89,6 +92,26 @@ def test_an_unknown_result_is_called_unknown(declared, run_all, lines):
     run_all()
     (end,) = about(lines(), "attempt ends")
     assert (end["finalStatus"], end["decisionCode"]) == ("unknown", "unsafe_begun")
+
+
+def test_a_log_that_cannot_be_written_changes_nothing_else(declared, run_all, monkeypatch):
+    def fail(*_args, **_fields):
+        raise BrokenPipeError("nobody reads it")
+
+    monkeypatch.setattr("jobs.safety.logs._log", SimpleNamespace(info=fail, warning=fail))
+    operation = declared["act"].submit("unsafe", 5)
+    run_all()
+    operation.refresh_from_db()
+    assert (operation.status, work.CALLS) == ("completed", ["unsafe-5"])
+
+
+def test_a_time_out_that_strikes_while_a_line_is_written_still_ends_the_job(monkeypatch):
+    def strike(*_args, **_fields):
+        raise JobTimeoutException
+
+    monkeypatch.setattr("jobs.safety.logs._log", SimpleNamespace(info=strike))
+    with pytest.raises(JobTimeoutException):
+        tell("attempt begins")
 
 
 def test_nothing_is_left_bound_after_a_job(declared, run_all, lines):
