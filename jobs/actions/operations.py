@@ -30,9 +30,8 @@ from jobs.actions.guarded import (
     silence_on_record,
 )
 from jobs.actions.outcomes import CHANGED, DONE, REFUSED, SENTENCES, UNCONFIRMED, Outcome
-from jobs.broker import commands, deliveries
+from jobs.broker import commands
 from jobs.broker.commands import OutcomeUnknown, Target
-from jobs.broker.deliveries import Dispatch
 from jobs.broker.details import read_job
 from jobs.broker.errors import BrokerUnavailable, UnknownConnection
 from jobs.broker.records import JobDetail
@@ -197,6 +196,9 @@ def _sent_to_review(asked: tuple[AuditEntry, Review]) -> Outcome:
 
 def _push(operation: Operation) -> str:
     """Put it on its queue. It is on record as queued, so what gets lost here the observer queues again."""
+    # This is done by RQ itself; the process of the pages has not loaded it before, since no page needs it.
+    from jobs.broker import deliveries
+
     try:
         deliveries.push_again(
             operation.connection,
@@ -205,7 +207,7 @@ def _push(operation: Operation) -> str:
             kwargs=operation.args,
             job_id=operation.job_id,
             operation_id=operation.operation_id,
-            dispatch=Dispatch.from_json(operation.dispatch),
+            dispatch=deliveries.Dispatch.from_json(operation.dispatch),
         )
     except BrokerUnavailable:
         return "The job store did not answer: if the job is not there, the observer queues it."

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Collection
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from datetime import datetime
-from typing import Any
 
 from django.contrib.auth.models import User
 
@@ -24,7 +23,6 @@ from jobs.domain.verdicts import Verdict
 from jobs.judging import effect_in_review
 from jobs.models import Attempt, Effect, JobType, Operation, OperationEvent, Queue, Review
 from jobs.permissions import Permission, permissions_on
-from jobs.safety.processes import Identity, is_gone
 from jobs.selectors.review_head import Choice, ReviewHead, head_of
 from jobs.selectors.texts import arguments_of
 
@@ -45,8 +43,6 @@ class EffectReviewPage(ReviewHead):
     settles_in_seconds: float | None
     is_key_known: bool
     """The other side still knows the key."""
-    is_process_gone: bool
-    """Seen from here: the attempt's process is no more, be that on record or not."""
     seen: str = ""
     """No verdict about an effect depends on what Redis shows."""
 
@@ -57,18 +53,17 @@ class EffectReviewPage(ReviewHead):
 
 def effect_review_page(user: User, review: Review, queue: Queue, *, now: datetime) -> EffectReviewPage:
     """The page of a review of a layered operation that this person may see. Asks no job store."""
-    rights, asked, attempt = permissions_on(user, queue), effect_in_review(review), review.attempt
+    rights, asked = permissions_on(user, queue), effect_in_review(review)
     declared = JobType.objects.filter(path=review.operation.job_type).first()
     effect = review.effect
     return EffectReviewPage(
         **head_of(user, review, rights, now=now),
         effect=effect,
-        attempt=attempt,
+        attempt=review.attempt,
         acts_until=asked.acts_until,
         settles_at=asked.settles_at,
         settles_in_seconds=effect.settles_in_seconds if effect else None,
         is_key_known=bool(effect and effect.key_valid_until and effect.key_valid_until > asked.now),
-        is_process_gone=attempt is not None and is_gone(identity_of(attempt)),
         liveness=liveness_of_effect(asked),
         arguments=arguments_on_record(review.operation, declared),
         job_type=declared,
@@ -83,12 +78,6 @@ def arguments_on_record(operation: Operation, declared: JobType | None) -> tuple
     """The operation's arguments, as far as they are ids by today's declaration; of the rest kind and size."""
     call = Call(operation.job_type, (), operation.args if isinstance(operation.args, dict) else {}, complete=True)
     return arguments_of(call, declared)
-
-
-def identity_of(attempt: Attempt) -> Identity:
-    """The process of an attempt."""
-    fields: dict[str, Any] = {name: getattr(attempt, name) for name in asdict(Identity())}
-    return Identity(**fields)
 
 
 def shorten_key(key: str) -> str:

@@ -31,7 +31,7 @@ def repeats_skipped(seen: Visibility, now: datetime) -> tuple[Repeats, ...]:
     found = (
         _events(seen, OperationEvent.Kind.DEDUP, now)
         .values_list("code")
-        .annotate(Count("pk", filter=Q(at__gte=now - DAY)), Count("pk"))
+        .annotate(day=Count("pk", filter=Q(at__gte=now - DAY)), week=Count("pk"))
         .order_by()
     )
     counted = {code: (day, week) for code, day, week in found}

@@ -214,7 +214,7 @@ def test_no_verdict_is_chosen_or_focused_beforehand_and_every_piece_of_evidence_
     chosen = [one.attributes.get("name") for one in page.elements if {"checked", "autofocus"} & set(one.attributes)]
     assert chosen == [None]
     names = {one.attributes.get("name") for one in page.elements}
-    assert {f"{verdict}-{piece.name}" for verdict, pieces in EVIDENCE.items() for piece in pieces} <= names
+    assert {f"{verdict}-{piece.name}" for verdict in OF_RUNS for piece in EVIDENCE[verdict]} <= names
     assert "(UTC)" in page.text
 
 
