@@ -20,14 +20,18 @@ IDS = ["p01a", "p01b", "p01c", "p01d"]
 
 
 @pytest.fixture
-def failed(real_rq, redis_client):
+def failed(lay_once):
     """Four failed jobs, as real workers leave them."""
-    real_rq.enqueue("fx_gone.charge", 7, job_id="p01a")
-    real_rq.enqueue("fx.boom", 8, job_id="p01b")
-    real_rq.enqueue("fx.boom", expression="(fx.Parcel(9),)", job_id="p01c")
-    real_rq.enqueue("fx.boom", 10, job_id="p01d")
-    real_rq.burst("orders")
-    redis_client.hset("rq:job:p01b", "data", b"\x80\x05garbage")
+    lay_once(lay)
+
+
+def lay(rq, redis):
+    rq.enqueue("fx_gone.charge", 7, job_id="p01a")
+    rq.enqueue("fx.boom", 8, job_id="p01b")
+    rq.enqueue("fx.boom", expression="(fx.Parcel(9),)", job_id="p01c")
+    rq.enqueue("fx.boom", 10, job_id="p01d")
+    rq.burst("orders")
+    redis.hset("rq:job:p01b", "data", b"\x80\x05garbage")
 
 
 @pytest.fixture

@@ -15,12 +15,16 @@ RETRY = at("job-retry", "orders", "p02real")
 
 
 @pytest.fixture
-def ghosts(real_rq, redis_client):
+def ghosts(lay_once):
     """One real failure; `ghost-1` is only listed, of `half-1` a heartbeat is left."""
-    real_rq.fail("fx.boom", 7, job_id="p02real")
-    redis_client.zadd("rq:failed:orders", {"ghost-1": 9999999999, "half-1": 9999999999})
-    redis_client.hset("rq:job:half-1", "last_heartbeat", "2026-01-01T00:00:00.000000Z")
+    lay_once(lay)
     JobType.objects.create(path="fx.boom", idempotency="repeatable")
+
+
+def lay(rq, redis):
+    rq.fail("fx.boom", 7, job_id="p02real")
+    redis.zadd("rq:failed:orders", {"ghost-1": 9999999999, "half-1": 9999999999})
+    redis.hset("rq:job:half-1", "last_heartbeat", "2026-01-01T00:00:00.000000Z")
 
 
 @pytest.fixture

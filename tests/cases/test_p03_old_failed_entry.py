@@ -17,13 +17,17 @@ LENGTH = {FINISHED: 0, QUEUED: 1}
 
 
 @pytest.fixture
-def stale(real_rq, redis_client):
+def stale(lay_once):
     """p03a ran to its end and p03b waits, and both are still listed as failed."""
+    lay_once(lay)
     JobType.objects.create(path="fx.ok", idempotency="repeatable")
-    real_rq.enqueue("fx.ok", 1, job_id=FINISHED, result_ttl=-1)
-    real_rq.burst()
-    real_rq.enqueue("fx.ok", 2, job_id=QUEUED)
-    redis_client.zadd("rq:failed:orders", {FINISHED: 9999999999, QUEUED: 9999999999})
+
+
+def lay(rq, redis):
+    rq.enqueue("fx.ok", 1, job_id=FINISHED, result_ttl=-1)
+    rq.burst()
+    rq.enqueue("fx.ok", 2, job_id=QUEUED)
+    redis.zadd("rq:failed:orders", {FINISHED: 9999999999, QUEUED: 9999999999})
 
 
 @pytest.fixture

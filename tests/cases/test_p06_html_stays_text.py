@@ -44,25 +44,29 @@ def rq_version():
 
 
 @pytest.fixture
-def hostile(real_rq, redis_client, db):
+def hostile(lay_once, db):
     """Each text as queue, description, meta, message, argument's name, function, job id and worker."""
+    lay_once(lay)
     JobType.objects.create(path="fx.say", idempotency="repeatable", id_parameters=["#1", "#2"])
+
+
+def lay(rq, redis):
     for number, text in enumerate(TEXTS):
-        real_rq.enqueue("fx.say", 1, text, job_id=f"say-{number}", description=text, meta={text: text})
-        real_rq.enqueue("fx.say", 1, text, queue=text, job_id=f"far-{number}")
-    real_rq.enqueue("fx.<b>x</b>", 1, job_id="function")
-    real_rq.enqueue("fx.boom", 1, kwargs=dict.fromkeys(TEXTS, 2), job_id="names")
-    real_rq.burst("orders", *TEXTS)
+        rq.enqueue("fx.say", 1, text, job_id=f"say-{number}", description=text, meta={text: text})
+        rq.enqueue("fx.say", 1, text, queue=text, job_id=f"far-{number}")
+    rq.enqueue("fx.<b>x</b>", 1, job_id="function")
+    rq.enqueue("fx.boom", 1, kwargs=dict.fromkeys(TEXTS, 2), job_id="names")
+    rq.burst("orders", *TEXTS)
     for text in TEXTS:
-        redis_client.copy("rq:job:say-1", f"rq:job:{text}")
-        redis_client.copy("rq:results:say-1", f"rq:results:{text}")
-        redis_client.zadd("rq:failed:orders", {text: 9999999999})
-        redis_client.zadd("rq:deferred:orders", {text: 1})
-        redis_client.rpush("rq:queue:orders", text)
+        redis.copy("rq:job:say-1", f"rq:job:{text}")
+        redis.copy("rq:results:say-1", f"rq:results:{text}")
+        redis.zadd("rq:failed:orders", {text: 9999999999})
+        redis.zadd("rq:deferred:orders", {text: 1})
+        redis.rpush("rq:queue:orders", text)
         worker = {"queues": f"orders,{text}", "birth": "2026-01-01T00:00:00.000000Z", "state": "busy"}
-        redis_client.hset(f"rq:worker:{text}", mapping={**worker, "hostname": text, "version": text, "pid": text})
-        redis_client.hset(f"rq:worker:{text}", "current_job", text)
-        redis_client.sadd("rq:workers", f"rq:worker:{text}")
+        redis.hset(f"rq:worker:{text}", mapping={**worker, "hostname": text, "version": text, "pid": text})
+        redis.hset(f"rq:worker:{text}", "current_job", text)
+        redis.sadd("rq:workers", f"rq:worker:{text}")
 
 
 @pytest.fixture

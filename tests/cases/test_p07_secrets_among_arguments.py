@@ -32,19 +32,23 @@ HEADERS = [{}, {"hx-request": "true"}]
 
 
 @pytest.fixture
-def secrets(real_rq, redis_client):
+def secrets(lay_once, redis_client):
     """One job in each place where a list shows it: failed, finished, queued, scheduled and deferred."""
-    card, token = {"api_key": "CANARY1", "card": {"no": "CANARY3"}}, {"token": "CANARY4"}
-    real_rq.enqueue("fx.boom", 7, "CANARY2", kwargs=card, meta=token, job_id="p07")
-    real_rq.enqueue("fx.missing_key", "CANARY5", meta=token, job_id="echo")
-    real_rq.enqueue("fx.ok", "CANARY6", job_id="result", result_ttl=-1)
-    real_rq.burst("orders")
-    real_rq.enqueue("fx.boom", 7, "CANARY7", meta=token, job_id="waits")
-    real_rq.enqueue("fx.boom", 7, "CANARY8", seconds=3600, meta=token, job_id="later")
-    real_rq.enqueue("fx.boom", 7, "CANARY8", depends_on="p07", meta=token, job_id="blocked")
+    lay_once(lay)
     description, meta = redis_client.hmget("rq:job:p07", "description", "meta")
     assert b"fx.boom(7, 'CANARY2', api_key='CANARY1'" in description and b"CANARY4" in meta
     return redis_client
+
+
+def lay(rq, redis):
+    card, token = {"api_key": "CANARY1", "card": {"no": "CANARY3"}}, {"token": "CANARY4"}
+    rq.enqueue("fx.boom", 7, "CANARY2", kwargs=card, meta=token, job_id="p07")
+    rq.enqueue("fx.missing_key", "CANARY5", meta=token, job_id="echo")
+    rq.enqueue("fx.ok", "CANARY6", job_id="result", result_ttl=-1)
+    rq.burst("orders")
+    rq.enqueue("fx.boom", 7, "CANARY7", meta=token, job_id="waits")
+    rq.enqueue("fx.boom", 7, "CANARY8", seconds=3600, meta=token, job_id="later")
+    rq.enqueue("fx.boom", 7, "CANARY8", depends_on="p07", meta=token, job_id="blocked")
 
 
 def addresses():

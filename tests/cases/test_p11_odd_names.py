@@ -28,22 +28,30 @@ QUEUES = ["mail/eu", "a b", "q?x=1#f", "ünï", "<b>x</b>", "../etc"]
 
 
 @pytest.fixture
-def odd_ids(real_rq, redis_client):
+def odd_ids(lay_once):
     """A real failure copied by hand to each id, each with an argument list and a time of its own."""
-    real_rq.fail("fx.boom", 7, job_id="plain")
-    for number, job_id in enumerate(IDS):
-        redis_client.copy("rq:job:plain", f"rq:job:{job_id}")
-        redis_client.copy("rq:results:plain", f"rq:results:{job_id}")
-        redis_client.hset(f"rq:job:{job_id}", "worker_name", f"worker-{number}")
-        redis_client.zadd("rq:failed:orders", {job_id: 9999999999 + number})
+    lay_once(lay_ids)
     JobType.objects.create(path="fx.boom", idempotency="repeatable")
 
 
-@pytest.fixture
-def odd_queues(real_rq, db):
+def lay_ids(rq, redis):
+    rq.fail("fx.boom", 7, job_id="plain")
+    for number, job_id in enumerate(IDS):
+        redis.copy("rq:job:plain", f"rq:job:{job_id}")
+        redis.copy("rq:results:plain", f"rq:results:{job_id}")
+        redis.hset(f"rq:job:{job_id}", "worker_name", f"worker-{number}")
+        redis.zadd("rq:failed:orders", {job_id: 9999999999 + number})
+
+
+def lay_queues(rq, redis):
     for number, queue in enumerate(QUEUES):
-        real_rq.enqueue("fx.boom", number, queue=queue, job_id=f"job-{number}")
-    real_rq.burst(*QUEUES)
+        rq.enqueue("fx.boom", number, queue=queue, job_id=f"job-{number}")
+    rq.burst(*QUEUES)
+
+
+@pytest.fixture
+def odd_queues(lay_once, db):
+    lay_once(lay_queues)
     JobType.objects.create(path="fx.boom", idempotency="repeatable")
     return [Queue.objects.create(connection="default", name=queue) for queue in QUEUES]
 
@@ -238,14 +246,18 @@ CONFUSABLE = "RQ would take its id or its queue for something else (a colon insi
 
 
 @pytest.fixture
-def colon_ids(real_rq, redis_client):
+def colon_ids(lay_once):
     """A real failure, copied by hand to each id."""
-    real_rq.fail("fx.boom", 7, job_id="plain")
-    for job_id in COLON_IDS:
-        redis_client.copy("rq:job:plain", f"rq:job:{job_id}")
-        redis_client.copy("rq:results:plain", f"rq:results:{job_id}")
-        redis_client.zadd("rq:failed:orders", {job_id: 9999999999})
+    lay_once(lay_colons)
     JobType.objects.create(path="fx.boom", idempotency="repeatable")
+
+
+def lay_colons(rq, redis):
+    rq.fail("fx.boom", 7, job_id="plain")
+    for job_id in COLON_IDS:
+        redis.copy("rq:job:plain", f"rq:job:{job_id}")
+        redis.copy("rq:results:plain", f"rq:results:{job_id}")
+        redis.zadd("rq:failed:orders", {job_id: 9999999999})
 
 
 def test_p11_an_id_with_a_colon_is_listed_and_its_link_leads_to_it(colon_ids, operator, sign_in):

@@ -23,10 +23,11 @@ from tests.support.observer import watch
 from tests.support.pages import Page, at, without_tokens
 from tests.support.real_rq import wait_until
 from tests.support.reviews import review_of
+from tests.support.standing_in import standing_in
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
-GHOSTS = 1110
+GHOSTS = [f"pay-ghost-{number}" for number in range(1110)]
 HIDDEN = re.compile(r"payroll|pay-\d|pay-ghost|canary|salary|(?<!\d)111[012](?!\d)")
 """Names, ids, function and counts of payroll; the last of these is a sum with what vera sees."""
 CHOICES = {
@@ -61,29 +62,36 @@ def rq_version():
 
 
 @pytest.fixture
-def rights(real_rq, redis_client, orders, payroll):
+def rights(lay_once, redis_client, orders, payroll):
     """One failed, one running, one scheduled and many only listed in payroll; one in orders waits for payroll."""
-    real_rq.enqueue("fx_salary.CANARY_run", 1, queue="payroll", job_id="pay-1")
-    real_rq.burst("payroll")
-    real_rq.enqueue("fx.ok", 1, job_id="dep-1", depends_on="pay-1")
-    real_rq.enqueue("fx_salary.CANARY_run", 1, queue="payroll", job_id="pay-3", seconds=3600)
-    ghosts = [f"pay-ghost-{number}" for number in range(GHOSTS)]
-    for state in ("failed", "finished", "scheduled", "deferred", "canceled"):
-        redis_client.zadd(f"rq:{state}:payroll", dict.fromkeys(ghosts, 9e9))
+    lay_once(lay)
     # As the observer has them: reading thousands anew in every test takes its time.
     ghost = {"job_type": "", "error_class": "", "finding": "gone", "seen": "gone", "score": repr(9e9)}
-    failures(*(failure("payroll", job_id=one, **ghost) for one in ghosts))
-    redis_client.zadd("rq:failed:payroll", {"pay-1": 9.9e9})
-    redis_client.zadd("rq:failed:orders", {"half-1": 9999999999})
-    redis_client.hset("rq:job:half-1", "status", "failed")
-    worker = real_rq.start("orders", "payroll", name="both")
-    real_rq.enqueue("fx.slow", 1, 60, queue="payroll", job_id="pay-2")
-    worker.wait_for_horse()
-    redis_client.rpush("rq:queue:payroll", *ghosts)
+    failures(*(failure("payroll", job_id=one, **ghost) for one in GHOSTS))
     JobType.objects.create(path="fx_salary.CANARY_run", idempotency="repeatable")
-    wait_until(lambda: redis_client.zcard("rq:wip:payroll"), "payroll runs a job")
-    for pk, job_id, queue in ((1300, "dep-1", "orders"), (1301, "pay-2", "payroll")):
-        Review.objects.filter(pk=review_of(job_id, queue).pk).update(id=pk, due_at=timezone.now())
+    with standing_in(redis_client, "both", "pay-2", "payroll"):
+        for pk, job_id, queue in ((1300, "dep-1", "orders"), (1301, "pay-2", "payroll")):
+            Review.objects.filter(pk=review_of(job_id, queue).pk).update(id=pk, due_at=timezone.now())
+        yield
+
+
+def lay(rq, redis):
+    rq.enqueue("fx_salary.CANARY_run", 1, queue="payroll", job_id="pay-1")
+    rq.burst("payroll")
+    rq.enqueue("fx.ok", 1, job_id="dep-1", depends_on="pay-1")
+    rq.enqueue("fx_salary.CANARY_run", 1, queue="payroll", job_id="pay-3", seconds=3600)
+    for state in ("failed", "finished", "scheduled", "deferred", "canceled"):
+        redis.zadd(f"rq:{state}:payroll", dict.fromkeys(GHOSTS, 9e9))
+    redis.zadd("rq:failed:payroll", {"pay-1": 9.9e9})
+    redis.zadd("rq:failed:orders", {"half-1": 9999999999})
+    redis.hset("rq:job:half-1", "status", "failed")
+    worker = rq.start("orders", "payroll", name="both")
+    rq.enqueue("fx.slow", 1, 60, queue="payroll", job_id="pay-2")
+    worker.wait_for_horse()
+    wait_until(lambda: redis.hget("rq:job:pay-2", "status") == b"started", "payroll runs a job")
+    wait_until(lambda: redis.zcard("rq:wip:payroll"), "the run has its lease")
+    worker.kill_session()
+    redis.rpush("rq:queue:payroll", *GHOSTS)
 
 
 def addresses():

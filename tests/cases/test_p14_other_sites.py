@@ -23,6 +23,7 @@ from tests.support.pages import Page, at, without_tokens
 from tests.support.real_rq import wait_until
 from tests.support.reviews import fields as review_fields
 from tests.support.reviews import review_of, take
+from tests.support.standing_in import standing_in
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -59,24 +60,27 @@ def rq_version():
 
 
 @pytest.fixture
-def jobs(real_rq, redis_client):
+def jobs(lay_once, redis_client):
     """One that failed, one due later, an id without data, and one that counts as running; nothing moves by itself.
 
     One was killed, and its review is open. The worker of the last one is gone; somebody listens in its place.
     """
-    real_rq.fail("fx.boom", 7, job_id="p14")
-    real_rq.fail("fx.die", 7, job_id="p14-unknown")
-    real_rq.enqueue("fx.ok", 8, job_id="p14-later", seconds=3600)
-    redis_client.zadd("rq:failed:orders", {"p14-ghost": 9e9})
-    real_rq.enqueue("fx.slow", 9, 60, job_id="p14-runs")
-    worker = real_rq.start("orders")
-    worker.wait_for_horse()
-    wait_until(lambda: redis_client.hget("rq:job:p14-runs", "status") == b"started", "the job runs")
-    worker.kill_session()
-    with redis_client.pubsub() as ear:
-        ear.subscribe(f"rq:pubsub:{worker.name}")
-        assert ear.get_message(timeout=10)
+    lay_once(lay)
+    with standing_in(redis_client, "packer", "p14-runs"):
         yield
+
+
+def lay(rq, redis):
+    rq.enqueue("fx.boom", 7, job_id="p14")
+    rq.enqueue("fx.die", 7, job_id="p14-unknown")
+    rq.burst()
+    rq.enqueue("fx.ok", 8, job_id="p14-later", seconds=3600)
+    redis.zadd("rq:failed:orders", {"p14-ghost": 9e9})
+    rq.enqueue("fx.slow", 9, 60, job_id="p14-runs")
+    worker = rq.start("orders", name="packer")
+    worker.wait_for_horse()
+    wait_until(lambda: redis.hget("rq:job:p14-runs", "status") == b"started", "the job runs")
+    worker.kill_session()
 
 
 @pytest.fixture

@@ -43,12 +43,10 @@ def now(monkeypatch):
 
 
 @pytest.fixture
-def failed(real_rq, redis_client, now, zone):
+def failed(lay_once, redis_client, now, zone):
     """Five failures: just now, the two of that night, one without an end, and one ten minutes ahead."""
     ends = {"just": now - timedelta(seconds=47), "first": FIRST, "second": SECOND, "ahead": now + timedelta(minutes=10)}
-    for job_id in [*ends, "never"]:
-        real_rq.enqueue("fx.boom", 7, job_id=job_id)
-    real_rq.burst("orders")
+    lay_once(lay)
     for job_id, ended in ends.items():
         times = {"started_at": rq_time(ended - timedelta(seconds=1)), "ended_at": rq_time(ended)}
         redis_client.hset(f"rq:job:{job_id}", mapping=times)
@@ -56,6 +54,12 @@ def failed(real_rq, redis_client, now, zone):
     redis_client.hdel("rq:job:never", "ended_at")
     redis_client.delete("rq:results:never")
     return redis_client
+
+
+def lay(rq, redis):
+    for job_id in ("just", "first", "second", "ahead", "never"):
+        rq.enqueue("fx.boom", 7, job_id=job_id)
+    rq.burst("orders")
 
 
 @pytest.fixture
