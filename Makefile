@@ -2,6 +2,8 @@
 #
 #   make run     try it, or look after your own RQ (REDIS_URL=… DATABASE_URL=… make run)
 #   make test    every test; ARGS="tests/domain -k retry" chooses some, TEST_DATABASE_URL=… another database
+#   make chaos   what comes of every crash, on real processes: FULL=1 the whole table, MINUTES=n SEED=s at random,
+#                DATABASE=sqlite, postgresql or both
 #   make cover   the tests again, slower, and which lines and branches they reach
 #   make check   format, lint, types, layers, templates, Django's own checks: what CI runs
 #   make lint    mend what can be mended without thinking
@@ -16,7 +18,7 @@ PYTHONS := .venv/bin/python python3.14 python3.13 python3.12 python3.11 python3 
 BIN := .venv/bin
 TEMPLATES = $$(find templates jobs opsboard -name '*.html' | sort)
 
-.PHONY: run test cover check lint bench-layer setup clean
+.PHONY: run test chaos cover check lint bench-layer setup clean
 .DEFAULT_GOAL := run
 
 run:
@@ -26,6 +28,11 @@ run:
 test:
 	$(call provide,test)
 	@exec $(BIN)/python -m pytest -n 2 --dist worksteal $(ARGS)
+
+chaos:
+	$(call provide,test)
+	@exec $(BIN)/python -m tests.chaos --database $(or $(DATABASE),sqlite) --rows $(if $(FULL),full,some) \
+		$(if $(MINUTES),--minutes $(MINUTES)) $(if $(SEED),--seed $(SEED))
 
 cover:
 	$(call provide,test)

@@ -6,6 +6,7 @@ import os
 import signal
 import time
 from collections import Counter, defaultdict
+from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any
@@ -77,14 +78,16 @@ class Course:
         for case in at_once:
             self._submit(case)
 
-    def go(self, seconds: float) -> bool:
-        """Let it run until all is at rest; False when it is not by then."""
+    def go(self, seconds: float, meanwhile: Callable[[], None] = lambda: None) -> bool:
+        """Let it run until all is at rest; False when it is not by then. `meanwhile`: done while some still wait."""
         deadline = time.monotonic() + seconds
         quiet = 0
         while quiet < QUIET_POLLS:
             if time.monotonic() > deadline:
                 return False
             self._play()
+            if self.waiting:
+                meanwhile()
             quiet = quiet + 1 if self._is_at_rest() else 0
             time.sleep(POLL_SECONDS)
         return True
