@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from datetime import timedelta
 from typing import Any
 from unittest.mock import patch
 
 from django.db import connection
+from django.test import TestCase
 from django.test.utils import CaptureQueriesContext
+from django.utils import timezone
 from redis import Redis
 from rq import Queue, SimpleWorker
 from rq.decorators import job as rq_job
 
-from jobs.models import Operation
+from jobs.models import Attempt, Operation
 from jobs.safety import PermanentError
 from tests.safety import work
 
@@ -56,6 +59,48 @@ class Workshop:
         """Its unsafe call was cut off: nobody knows whether it happened."""
         return self.act("unsafe", number, error=OSError("no answer"))
 
+    def submitted(self, number: int = 5) -> Operation:
+        """It waits in its queue."""
+        with TestCase.captureOnCommitCallbacks(execute=True):
+            operation: Operation = self.declared("touch").submit(number)
+        operation.refresh_from_db()
+        return operation
+
+    def waiting(self, number: int = 7) -> Operation:
+        """It failed once, and waits for its next attempt, which RQ has in its schedule."""
+        return self._moved(
+            self.failed(number), status="retry_wait", next_attempt_at=timezone.now() + timedelta(hours=1)
+        )
+
+    def lost(self, number: int = 8) -> Operation:
+        """It ran, its time is over, and nobody has reported how it ended."""
+        operation, over = self.failed(number), timezone.now() - timedelta(minutes=1)
+        attempt = operation.attempts.get()
+        unended = replace_attempt(attempt, lease_until=over)
+        return self._moved(operation, status="running", current_attempt=unended.pk, lease_until=over, fence=2)
+
+    def failed_with_open_effect(self, number: int = 9, *, kind: str = "unsafe") -> Operation:
+        """Its call was cut off, and then no release here could run it any more."""
+        operation = self.act(kind, number, error=OSError("no answer"))
+        operation.reviews.all().delete()
+        operation.effects.update(status="begun")
+        return self._moved(operation, status="failed", reason_code="code_missing")
+
+    def while_running(self, look: Callable[[Operation], Any], number: int = 5) -> Any:
+        """What this look at the operation gives while its job runs."""
+        seen: list[Any] = []
+        work.BEHAVIOUR["touch"] = lambda _order: seen.append(look(Operation.objects.get()))
+        self.declared("touch").delay(number)
+        self.work()
+        work.BEHAVIOUR.clear()
+        work.CALLS.clear()
+        return seen[0]
+
+    def _moved(self, operation: Operation, **changes: Any) -> Operation:
+        Operation.objects.filter(pk=operation.pk).update(**changes)
+        operation.refresh_from_db()
+        return operation
+
     def queued(self) -> list[str]:
         """The ids that stand in the queue."""
         return list(self.queue.get_job_ids())
@@ -64,6 +109,14 @@ class Workshop:
         """How the newest job of it stands in Redis."""
         status: Any = self.client.hget(f"rq:job:{operation.job_id}", "status")
         return status.decode() if status else ""
+
+
+def replace_attempt(attempt: Attempt, **changes: Any) -> Attempt:
+    """Another attempt of the same operation that goes on, in the stead of one that ended: those never change."""
+    fields = {"operation": attempt.operation, "job_id": attempt.job_id, "worker_name": attempt.worker_name}
+    operation, started = attempt.operation, attempt.started_at
+    fields |= {"number": operation.attempts_used + 1, "fence": 2, "started_at": started, **changes}
+    return Attempt.objects.create(**fields)
 
 
 @contextmanager
