@@ -30,7 +30,6 @@ DEAD, NOBODY = 2, 3
 IDLE, ENTERED, BEGUN, BEGUN_AGAIN, CALLED, MARKED, FAILING, REFUSED, PROBING, FOUND, ABSENT = range(11)
 """Where a process stands: which of its steps it has taken."""
 AT_CALL = frozenset({BEGUN, BEGUN_AGAIN})
-RESTING = (Status.ACCEPTED, Status.QUEUED, Status.RETRY_WAIT)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -96,19 +95,19 @@ def steps_from(state: State, protocol: Protocol) -> Iterator[Step]:
 
 
 def _claim(state: State, slot: int, protocol: Protocol) -> Iterator[Step]:
-    """W3. Of an operation that is held, the observer takes care."""
+    """W3. What stands in its way, whatever the operation's state, is for the rules to say."""
     if not state.deliveries:
         return
-    taken = state._replace(deliveries=state.deliveries - 1)
-    decision = _decide(state, protocol, AskedBy.AUTO)
-    if state.status in RESTING and decision.action in (Action.RETRY, Action.PROBE):
+    taken = _overtaken(state, protocol)._replace(deliveries=state.deliveries - 1)
+    decision = _decide(taken, protocol, AskedBy.AUTO)
+    if decision.action in (Action.RETRY, Action.PROBE):
         held = taken._replace(status=Status.RUNNING, holder=slot, is_lapsed=False)
         yield Step("W3: a claim", _at(held, slot, PROBING if decision.action is Action.PROBE else ENTERED))
     else:
-        moved = _settle(taken, decision) if state.status in RESTING else taken
-        yield Step(f"W3: turned away, {decision.code}", moved)
+        yield Step(f"W3: turned away, {decision.code}", _settle(taken, decision))
     if state.crashes:
-        yield Step("the process is killed before W3", taken._replace(crashes=state.crashes - 1), is_luck=True)
+        gone = state._replace(deliveries=state.deliveries - 1, crashes=state.crashes - 1)
+        yield Step("the process is killed before W3", gone, is_luck=True)
 
 
 def _begin(state: State, slot: int, protocol: Protocol) -> Iterator[Step]:
@@ -222,17 +221,14 @@ def _steps_of_observer(state: State, protocol: Protocol) -> Iterator[Step]:
     """W1 and W2 are steps of its own too: it does them when the one who accepted the operation did not."""
     if state.status is Status.ACCEPTED:
         yield Step("W2: it counts as queued", state._replace(status=Status.QUEUED))
-    if state.status in RESTING:
-        decision = _decide(state, protocol, AskedBy.SWEEPER)
-        if decision.action in (Action.RETRY, Action.PROBE):
-            if not state.deliveries:
-                yield Step("W1: it is put on its queue", state._replace(deliveries=1))
-        elif decision.action is not Action.WAIT:
-            yield Step(f"the observer: {decision.code}", _settle(state, decision))
-    if state.status is Status.RUNNING and _decide(state, protocol, AskedBy.SWEEPER).code != "in_progress":
-        taken = _released(state, Status.RETRY_WAIT)._replace(lost=min(state.lost + 1, 3))
-        decision = _decide(taken, protocol, AskedBy.SWEEPER)
+    taken = _overtaken(state, protocol)
+    decision = _decide(taken, protocol, AskedBy.SWEEPER)
+    if taken is not state:
         yield Step(f"a takeover: {decision.code}", _settle(taken, decision))
+    elif decision.action in (Action.REVIEW, Action.FAIL):
+        yield Step(f"the observer: {decision.code}", _settle(state, decision))
+    elif decision.action in (Action.RETRY, Action.PROBE) and not state.deliveries:
+        yield Step("W1: it is put on its queue", state._replace(deliveries=1))
 
 
 def _steps_of_person(state: State, protocol: Protocol) -> Iterator[Step]:
@@ -307,6 +303,13 @@ def _decided(idempotency, status, holder, effect, may_still_act, is_key_alive, l
 def _attempt(is_lapsed, is_dead) -> LiveAttempt:
     until = BEFORE if is_lapsed else AFTER
     return LiveAttempt(number=1, worker_name="w", started_at=BEFORE, lease_until=until, is_proved_dead=is_dead)
+
+
+def _overtaken(state: State, protocol: Protocol) -> State:
+    """Without its attempt, if that is over by the rules; else as it is."""
+    if state.status is not Status.RUNNING or _decide(state, protocol, AskedBy.SWEEPER).code == "in_progress":
+        return state
+    return _released(state, Status.RETRY_WAIT)._replace(lost=min(state.lost + 1, 3))
 
 
 def _settle(state: State, decision: Decision) -> State:
