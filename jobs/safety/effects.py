@@ -85,8 +85,6 @@ class EffectHandle:
 
     def begin(self) -> None:
         """Commit that the call is about to be made. Raises what ends the attempt when it must not be made (W4)."""
-        if self._is_left_open():
-            self._probe()
         if self.completed:
             raise MisuseError(f"“{self.name}” is completed: look at .completed before .begin().")
         self._is_repeat = self._row is not None and self._row.status == EffectStatus.BEGUN
@@ -134,6 +132,11 @@ class EffectHandle:
         """What an error during the call says of it: only one that proves that nothing happened releases it (C11)."""
         if isinstance(error, (NotPerformed, PermanentError)):
             self.release(f"{type(error).__name__}: {first_line(error)}")
+
+    def ask_if_left_open(self) -> None:
+        """Ask the other side about a call that an earlier attempt has left open. Raises what ends the attempt."""
+        if self._is_left_open():
+            self._probe()
 
     def _is_left_open(self) -> bool:
         """An earlier attempt began it, the other side can be asked, and nobody has said yet what became of it."""
@@ -206,8 +209,6 @@ def once(
     Raises what `call` raises; and what ends the attempt when the effect must not be begun now.
     """
     handle = effect(name, safety, item=item, request=request, call_timeout=call_timeout)
-    if handle._is_left_open():
-        handle._probe()
     if handle.completed:
         _bind_external_id(handle.external_id)
         tell("effect known", effect=name)
@@ -233,10 +234,15 @@ def effect(
     request: Mapping[str, Any] | None = None,
     call_timeout: timedelta | None = None,
 ) -> EffectHandle:
-    """The explicit form: look at `.completed`, then `.begin()`, make the call, `.complete(external_id=…)`."""
+    """The explicit form: look at `.completed`, then `.begin()`, make the call, `.complete(external_id=…)`.
+
+    Of a call that an earlier attempt has left open the other side is asked here, so that `.completed` is the truth.
+    """
     if not isinstance(safety, Safety):
         raise MisuseError(f"Say of “{name}” what a repeat does: Repeatable(), Keyed(…), Checkable(…) or Unsafe().")
-    return EffectHandle(current(), name, safety, item=str(item), request=request, call_timeout=call_timeout)
+    handle = EffectHandle(current(), name, safety, item=str(item), request=request, call_timeout=call_timeout)
+    handle.ask_if_left_open()
+    return handle
 
 
 class AtomicEffect:
