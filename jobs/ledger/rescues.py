@@ -13,6 +13,7 @@ from datetime import datetime, timedelta
 from typing import Any
 from uuid import uuid4
 
+from django.db import transaction
 from django.db.models import F
 
 from jobs.domain.decisions import Action, Decision
@@ -20,8 +21,8 @@ from jobs.domain.operation_rules import decide
 from jobs.domain.operations import AskedBy, AttemptOutcome, ErrorKind, Snapshot
 from jobs.domain.operations import OperationStatus as Status
 from jobs.ledger import events
+from jobs.ledger.database import alias, outlasting_locks, own_transaction
 from jobs.ledger.database import now as database_now
-from jobs.ledger.database import outlasting_locks, own_transaction
 from jobs.ledger.moves import ask_somebody, move, note_decision, queue_grace
 from jobs.ledger.snapshots import snapshot_of
 from jobs.models import Attempt, Delivery, Operation
@@ -115,6 +116,8 @@ def complete_declared(seen: Operation) -> bool:
             return False
         decision = decide(snapshot_of(operation, now), now, AskedBy.SWEEPER)
         if decision.code != "resume_only":
+            # As if it had not been touched: the caller has it as it was seen, and goes on with that.
+            transaction.set_rollback(True, using=alias())
             return False
         Operation.objects.filter(pk=operation.pk).update(
             status=Status.COMPLETED,
