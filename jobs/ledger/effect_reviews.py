@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from datetime import datetime
+from typing import Any
 
 from jobs.domain.decisions import Decision
 from jobs.ledger.review_limits import age_limit
-from jobs.models import Effect, Operation, Review
+from jobs.models import Attempt, Effect, Operation, Review
 
 FINDING = "effect_unknown"
 """The finding of every such review: not what Redis shows counts, but what is on record of the effect."""
@@ -26,8 +27,39 @@ def open_effect_review(operation: Operation, effect: Effect | None, decision: De
         code=decision.code,
         finding=FINDING,
         sentence=decision.sentence,
-        evidence={},
+        evidence=liveness_of(attempt, now),
         last_sign_of_life=effect.begun_at if effect else None,
         opened_at=now,
         due_at=now + age_limit(),
     )
+
+
+def liveness_of(attempt: Attempt | None, now: datetime) -> dict[str, Any]:
+    """What is known of the attempt that is asked about: who ran it, and whether it may still act (protocol, Choices).
+
+    Where no attempt is asked about, none is at work. Times in ISO 8601; `dead_after` None of one that is dead.
+    """
+    if attempt is None:
+        return {"is_dead": True, "dead_after": None}
+    lease_until = attempt.lease_until
+    is_dead = attempt.ended_at is not None or lease_until is None or lease_until <= now
+    return {
+        "is_dead": is_dead,
+        "dead_after": None if is_dead or lease_until is None else lease_until.isoformat(),
+        "attempt": str(attempt.pk),
+        "worker_name": attempt.worker_name,
+        "started_at": attempt.started_at.isoformat(),
+        "ended_at": attempt.ended_at.isoformat() if attempt.ended_at else None,
+        "death_proof": attempt.death_proof,
+    }
+
+
+def refresh_liveness(review: Review, now: datetime) -> bool:
+    """Put into an open review what is known of its attempt now; a form from before stays good.
+
+    Returns whether there was anything new.
+    """
+    known = review.evidence | liveness_of(review.attempt, now)
+    if known == review.evidence:
+        return False
+    return bool(Review.objects.filter(pk=review.pk, closed_at=None).update(evidence=known))

@@ -12,10 +12,14 @@ from django.db.models import CharField, Exists, OuterRef, Q
 from django.db.models.functions import Replace
 
 from jobs.domain.runs import Began
-from jobs.models import AuditEntry, FailedJob, ObservedAttempt, Review
+from jobs.ledger.events import operations_of_deliveries
+from jobs.ledger.snapshots import ABANDONED
+from jobs.models import AuditEntry, FailedJob, ObservedAttempt, Operation, Review
 
 OPEN_PLACES = frozenset({FailedJob.Place.FAILED, FailedJob.Place.GONE})
 """Where a failure without a verdict still wants somebody to look after it."""
+STUCK = frozenset({Operation.Status.FAILED, Operation.Status.UNKNOWN})
+"""Where an operation of the job-safety layer wants somebody to look after it."""
 _AFTER_ACT = {
     "retry_job": FailedJob.Place.MOVED,
     "enqueue_job": FailedJob.Place.MOVED,
@@ -110,11 +114,12 @@ def note_failures(readings: Iterable[Reading], now: datetime) -> None:
     ordered = [latest[digest] for digest in sorted(latest)]
     rows = [_fitted(reading.row) for reading in ordered]
     with transaction.atomic():
-        reviewed = _reviews_of(rows)
+        reviewed, looked_after = _reviews_of(rows), _looked_after(rows)
         locked = FailedJob.objects.filter(digest__in=latest).order_by("digest").select_for_update()
         before = {row.digest: row for row in locked}
         for row in rows:
             _carry_over(before.get(row.digest), row, reviewed.get(row.digest, ()), now)
+            row.is_open = row.is_open and row.digest not in looked_after
         FailedJob.objects.bulk_create(
             rows,
             update_conflicts=True,
@@ -127,9 +132,10 @@ def note_failures(readings: Iterable[Reading], now: datetime) -> None:
 def _reviews_of(rows: Sequence[FailedJob]) -> Mapping[str, Sequence[Review]]:
     """The reviews of these jobs, by digest; locked, so that who closes one at this moment finds the rows, or they him.
 
-    Locked before the rows, as every writer of both does.
+    Locked before the rows, as every writer of both does. Those of effects are told by their operation (_looked_after).
     """
     named = Review.objects.filter(
+        operation__origin=Operation.Origin.PLAIN,
         operation__connection__in={row.connection for row in rows},
         operation__queue__in={row.queue for row in rows},
         operation__job_id__in={row.job_id for row in rows},
@@ -139,6 +145,28 @@ def _reviews_of(rows: Sequence[FailedJob]) -> Mapping[str, Sequence[Review]]:
         operation = review.operation
         found.setdefault(digest_of(operation.connection, operation.queue, operation.job_id), []).append(review)
     return found
+
+
+def _looked_after(rows: Sequence[FailedJob]) -> set[str]:
+    """Those, by digest, that deliver an operation which went on or is over: the ledger wins (protocol, C10).
+
+    The operations are locked, so that who moves one at this moment finds the rows, or they what it is then.
+    """
+    found: dict[str, Operation] = {}
+    for connection in sorted({row.connection for row in rows}):
+        jobs = {(row.queue, row.job_id): row for row in rows if row.connection == connection and row.can_open}
+        for place, operation in operations_of_deliveries(connection, jobs).items():
+            if jobs[place].job_type in ("", operation.job_type):
+                found[jobs[place].digest] = operation
+    pks = sorted({operation.pk for operation in found.values()})
+    locked = Operation.objects.filter(pk__in=pks).order_by("pk").select_for_update().in_bulk() if pks else {}
+    return {digest for digest, one in found.items() if not _wants_somebody(locked[one.pk], digest)}
+
+
+def _wants_somebody(operation: Operation, digest: str) -> bool:
+    """Whether this failure shows that the operation needs somebody: it is of its newest job, and not given up."""
+    is_stuck = operation.status in STUCK and operation.reason_code != ABANDONED
+    return is_stuck and digest == digest_of(operation.connection, operation.queue, operation.job_id)
 
 
 def _carry_over(before: FailedJob | None, row: FailedJob, reviewed: Iterable[Review], now: datetime) -> None:
@@ -288,6 +316,19 @@ def note_verdict(review: Review, verdict: str, *, seen: str = "") -> None:
             rows.update(verdict=verdict, is_open=False)
         else:
             rows.update(score="")
+
+
+def follow_operation(operation: Operation) -> None:
+    """An operation has got stuck, or goes on: failures of its jobs are open as long as somebody has to look after it.
+
+    Call it in the transaction that moves the operation to, or out of, one of the states STUCK.
+    """
+    jobs = {*operation.deliveries.values_list("queue", "job_id"), (operation.queue, operation.job_id)}
+    digests = {digest_of(operation.connection, queue, job_id) for queue, job_id in jobs}
+    rows = FailedJob.objects.filter(digest__in=digests, verdict="")
+    opened = {digest for digest in digests if _wants_somebody(operation, digest)}
+    rows.filter(is_open=True).exclude(digest__in=opened).update(is_open=False)
+    rows.filter(digest__in=opened, is_open=False, place__in=OPEN_PLACES).update(is_open=True)
 
 
 def forget_departed(before: datetime, *, limit: int) -> int:

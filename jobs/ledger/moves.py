@@ -14,6 +14,7 @@ from jobs.domain.operations import AskedBy, EffectStatus, Snapshot
 from jobs.domain.operations import OperationStatus as Status
 from jobs.ledger import events
 from jobs.ledger.effect_reviews import open_effect_review
+from jobs.ledger.failures import STUCK, follow_operation
 from jobs.ledger.snapshots import effect_state, only
 from jobs.models import Effect, Operation
 
@@ -103,8 +104,11 @@ def effect_in_question(operation: Operation, decision: Decision, snapshot: Snaps
 
 
 def _set(operation: Operation, now: datetime, **changes: Any) -> None:
+    was_stuck = operation.status in STUCK
     Operation.objects.filter(pk=operation.pk).update(version=F("version") + 1, updated_at=now, **changes)
     operation.refresh_from_db()
+    if was_stuck or operation.status in STUCK:
+        follow_operation(operation)
 
 
 def note_decision(operation: Operation, decision: Decision, now: datetime, **about: Any) -> None:

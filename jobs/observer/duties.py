@@ -37,6 +37,7 @@ FOR_ALL: tuple[Duty, ...] = (
     Duty("mending", timedelta(seconds=60), operations.mend),
     Duty("settle", timedelta(seconds=10), lambda now: settle_open_entries(now=now)),
     Duty("reviews", timedelta(seconds=5), reviews.follow),
+    Duty("reviews of effects", timedelta(seconds=5), reviews.follow_effects),
     Duty("closed reviews", timedelta(seconds=60), reviews.follow_closed),
     Duty("prune", timedelta(hours=1), prune),
 )

@@ -22,9 +22,10 @@ from jobs.domain.findings import TELL_NOTHING
 from jobs.domain.standing import Standing
 from jobs.domain.verdicts import Verdict, liveness_sentence
 from jobs.judging import case_of, is_in_question, is_known_dead, kept_text, question_of
-from jobs.ledger import reviews
+from jobs.ledger import effect_reviews, reviews
+from jobs.ledger.database import now as database_now
 from jobs.ledger.reviews import Question, Statement
-from jobs.models import Resolution, Review
+from jobs.models import Operation, Resolution, Review
 from jobs.observer.trouble import apart, told
 
 AT_ONCE = 500
@@ -45,9 +46,24 @@ log = logging.getLogger("opsboard.observer")
 def follow(now: datetime) -> int:
     """Look at every open review again, the one that was not looked at for longest first; returns how many were closed.
 
-    A store that gives no answer is left to the next call.
+    A store that gives no answer is left to the next call. Reviews of effects are for follow_effects.
     """
     return sum(_each(connection, now, _open_reviews, _follow) for connection in connections.names())
+
+
+def follow_effects(now: datetime) -> int:
+    """Keep what is known in open reviews of effects up to date: whether the attempt that is asked about may still act.
+
+    The ledger's own rows tell, by the database's clock; no store is asked. Returns how many were refreshed.
+    """
+    due = reviews.open_reviews().filter(look_due_at__lte=now).exclude(operation__origin=Operation.Origin.PLAIN)
+    found = list(due.select_related("attempt").order_by("look_due_at", "id")[:AT_ONCE])
+    if not found:
+        return 0
+    at = database_now()
+    refreshed = [effect_reviews.refresh_liveness(one, at) for one in found]
+    reviews.note_looks([one.pk for one in found], at=at, dead_until=at + QUIET)
+    return sum(refreshed)
 
 
 def follow_closed(now: datetime) -> int:
@@ -103,13 +119,15 @@ def _of_this_job(review: Review, detail: JobDetail | None) -> JobDetail | None:
 
 def _open_reviews(connection: str, at: datetime) -> QuerySet[Review]:
     due = reviews.open_reviews().filter(operation__connection=connection, look_due_at__lte=at)
+    due = due.filter(operation__origin=Operation.Origin.PLAIN)
     return due.order_by("look_due_at", "id")[:AT_ONCE]
 
 
 def _closed_reviews(connection: str, at: datetime) -> QuerySet[Review]:
     late = Resolution.objects.filter(review=OuterRef("pk"), source=Resolution.Source.LATE_EVIDENCE)
     said = Review.objects.filter(verdict__in=[Verdict.DID_NOT_HAPPEN, Verdict.ABANDON], closed_at__gte=at - DOUBTED_FOR)
-    denied = said.filter(~Exists(late), operation__connection=connection).select_related("operation")
+    said = said.filter(operation__connection=connection, operation__origin=Operation.Origin.PLAIN)
+    denied = said.filter(~Exists(late)).select_related("operation")
     return denied.order_by("look_due_at", "id")[:AT_ONCE]
 
 

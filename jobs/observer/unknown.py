@@ -29,6 +29,7 @@ from jobs.domain.housekeeping import ORPHAN_GRACE
 from jobs.domain.noticing import decide_notice
 from jobs.judging import case_of, declared_types, function_path, kept_text, question_of, standing_of
 from jobs.ledger import reviews
+from jobs.ledger.events import operations_of_deliveries
 from jobs.models import NAME_LENGTH
 from jobs.observer.queues import watched_queues
 from jobs.observer.trouble import apart, told
@@ -271,9 +272,22 @@ def _open_apart(found: Sequence[tuple[Suspect, Seen]], now: datetime, memory: Me
 
 def _open_all(found: Sequence[Seen], now: datetime) -> int:
     """Open what they want, all or nothing; in one order for all, so that two observers never wait for each other."""
-    ordered = sorted(found, key=lambda one: (one.detail.queue, one.detail.job.job_id))
+    ordered = sorted(_plain(found), key=lambda one: (one.detail.queue, one.detail.job.job_id))
     with transaction.atomic():
         return sum(open_for(one.detail, one.case, now) for one in ordered)
+
+
+def _plain(found: Sequence[Seen]) -> list[Seen]:
+    """Without those that deliver an operation: of these the ledger knows what became of them, and asks by itself."""
+    doubtful = [one for one in found if (decision := decide_notice(one.case)) and decision.wants_review]
+    places = {(one.detail.connection, one.detail.queue, one.detail.job.job_id): one for one in doubtful}
+    layered = set()
+    for connection in {one.detail.connection for one in doubtful}:
+        jobs = [(queue, job_id) for name, queue, job_id in places if name == connection]
+        for (queue, job_id), operation in operations_of_deliveries(connection, jobs).items():
+            if function_path(places[connection, queue, job_id].detail.job.call) in (None, operation.job_type):
+                layered.add((connection, queue, job_id))
+    return [one for place, one in places.items() if place not in layered]
 
 
 def _read(connection: str, suspects: Sequence[Suspect], at: datetime) -> Iterator[list[tuple[Suspect, Seen | None]]]:
