@@ -31,7 +31,10 @@ def follow_resolution(review: Review, resolution: Resolution, now: datetime) -> 
     verdict = Verdict(resolution.verdict)
     if review.effect is not None:
         _settle_effect(review.effect, verdict, resolution, now)
-    if verdict in _GOES_ON:
+    if verdict is Verdict.HAPPENED and review.effect is None:
+        # What ran unseen has left no effects behind by which another run would know what not to do again.
+        rest(operation, Status.COMPLETED, "said_happened", "It ran unseen, and it is known to have happened.", now)
+    elif verdict in _GOES_ON:
         wait_until(operation, now, _GOES_ON[verdict], now, is_on_its_way=False, **ANOTHER_RUN)
     elif verdict is Verdict.ABANDON:
         rest(operation, Status.FAILED, ABANDONED, "Its review was given up: it may have happened.", now)
