@@ -9,6 +9,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from typing import Any
+from unittest import mock
 
 import pytest
 from django.db import connection, transaction
@@ -35,12 +37,15 @@ def let_tests_clean_up(monkeypatch: pytest.MonkeyPatch) -> None:
 def _emptied_by_delete() -> Iterator[None]:
     """On PostgreSQL: TRUNCATE makes a new file for each table and index, which takes longer than the test before it."""
     ops = connection.ops
-    if connection.vendor == "postgresql":
-        ops.sql_flush = lambda style, tables, **options: [f"DELETE FROM {ops.quote_name(name)}" for name in tables]
-    try:
+    if connection.vendor != "postgresql":
         yield
-    finally:
-        vars(ops).pop("sql_flush", None)
+        return
+
+    def sql_flush(style: Any, tables: list[str], **options: Any) -> list[str]:
+        return [f"DELETE FROM {ops.quote_name(name)}" for name in tables]
+
+    with mock.patch.object(ops, "sql_flush", sql_flush):
+        yield
 
 
 @contextmanager
