@@ -48,6 +48,11 @@ STOPPED = Order(queue="default", function="rebuild_search_index", args=(3,), opt
 DECLINED = Order(queue="payments", function="charge_card", args=(4703,))
 KILLED = tuple(Order(queue="payments", function="charge_card", args=(number,)) for number in (4711, 4712))
 """The process of each is killed: of the one after the bank has charged the card, of the other before."""
+OPERATIONS = (
+    Order(queue="payments", function="opsboard.demo.operations.refund_order", args=(4702,)),
+    Order(queue="payments", function="opsboard.demo.operations.book_parcel", args=(4701,)),
+)
+"""The process of each is killed after its effect too; what is on record of that is what tells them apart."""
 ORDERS = (
     Order(queue="default", function="sync_stock", args=(87,)),
     Order(queue="default", function="sync_stock", args=(88,), options={"retry": Retry(max=2)}),
@@ -58,6 +63,7 @@ ORDERS = (
     Order(queue="mail", function="remind_customer", args=(512,)),
     Order(queue="payments", function="charge_card", args=(4701,)),
     *KILLED,
+    *OPERATIONS,
     Order(queue="payments", function="charge_card", args=(4718,)),
     DECLINED,
     Order(queue="payments", function="ship_order", args=(4703,), after=DECLINED),

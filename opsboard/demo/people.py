@@ -17,6 +17,7 @@ from jobs.first_access import LEADS, OPERATORS, VIEWERS, grant_groups
 from jobs.models import JobType, Queue
 from opsboard.demo import UNATTENDED, WORKED
 from opsboard.demo.jobs import TASKS
+from opsboard.demo.operations import REFUNDS, refund_order
 from opsboard.demo.tasks import statement_path
 
 CONNECTION = "default"
@@ -29,6 +30,11 @@ If the order's number stands there, it happened: a second charge would cost the 
 the evidence.
 If it does not, and the old run is dead, it did not happen, and the job may run again."""
 """How to find out; the file is the demo's bank."""
+REFUND_RUNBOOK = """Was it paid back? The bank's statement has a line for each refund that it made:
+
+  {statement}
+
+If the order's number stands there, it happened. If not, and the old run is dead, it did not, and is made again."""
 DECLARED = {
     "build_report": (Idempotency.REPEATABLE, None),
     "sync_stock": (Idempotency.REPEATABLE, None),
@@ -69,6 +75,9 @@ def load_people(passwords: Mapping[str, str]) -> None:
         if name == "charge_card":
             defaults["runbook_text"] = CHARGE_RUNBOOK.format(statement=statement_path())
         JobType.objects.get_or_create(path=f"{TASKS}.{name}", defaults=defaults)
+    runbook = REFUND_RUNBOOK.format(statement=statement_path(REFUNDS))
+    refund = {"idempotency": Idempotency.UNSAFE.value, "runbook_text": runbook, "declared_by": lead}
+    JobType.objects.get_or_create(path=refund_order.kind.path, defaults=refund)
 
 
 def read_passwords(folder: Path, environ: Mapping[str, str] = os.environ) -> dict[str, str]:

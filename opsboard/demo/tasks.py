@@ -50,11 +50,11 @@ def charge_card(order_id: int) -> str:
     if order["card"] == "declined":
         raise CardDeclined(f"Order {order_id}: declined by the bank, insufficient funds")
     if order_id == 4712:
-        _die_once(order_id)
+        die_once(f"charge-{order_id}")
     _ask_bank(order)
-    _write_down(STATEMENT, {"order": order_id, "total": order["total"]})
+    write_down(STATEMENT, {"order": order_id, "total": order["total"]})
     if order_id == 4711:
-        _die_once(order_id)
+        die_once(f"charge-{order_id}")
     return f"charge of {order['total']} accepted"
 
 
@@ -72,7 +72,7 @@ def build_report(report_id: int) -> str:
     """Builds a report into a file of its own; running it again builds the same."""
     if report_id == 31 and _is_first_call("report-31"):
         _read_warehouse(report_id)
-    _write_down(f"report-{report_id}", {"report": report_id})
+    write_down(f"report-{report_id}", {"report": report_id})
     return f"report {report_id} ready"
 
 
@@ -101,15 +101,27 @@ def archive_order(order_id: int) -> str:
     return f"order {order_id} archived"
 
 
-def statement_path() -> Path:
-    """The file to look into when nobody knows whether a card was charged."""
-    return _folder() / f"{STATEMENT}.jsonl"
+def statement_path(name: str = STATEMENT) -> Path:
+    """The file to look into when nobody knows whether a card was charged, or something was paid back."""
+    return _folder() / f"{name}.jsonl"
 
 
-def _die_once(order_id: int) -> None:
-    """What the kernel does to a process when memory runs out: whether the card was charged, nobody says."""
-    if _is_first_call(f"charge-{order_id}"):
+def die_once(name: str) -> None:
+    """What the kernel does to a process when memory runs out: whether it did its work, nobody says."""
+    if _is_first_call(name):
         os.kill(os.getpid(), signal.SIGKILL)
+
+
+def write_down(name: str, entry: dict[str, Any]) -> None:
+    """One more line in a file of the other side's."""
+    with statement_path(name).open("a") as file:
+        file.write(json.dumps(entry) + "\n")
+
+
+def read_down(name: str) -> list[dict[str, Any]]:
+    """What the other side has on record."""
+    path = statement_path(name)
+    return [json.loads(line) for line in path.read_text().splitlines()] if path.exists() else []
 
 
 def _ask_bank(order: dict[str, str]) -> None:
@@ -133,11 +145,6 @@ def _is_first_call(name: str) -> bool:
     except FileExistsError:
         return False
     return True
-
-
-def _write_down(name: str, entry: dict[str, Any]) -> None:
-    with (_folder() / f"{name}.jsonl").open("a") as file:
-        file.write(json.dumps(entry) + "\n")
 
 
 def _folder() -> Path:

@@ -10,7 +10,7 @@ from django.core.management.base import BaseCommand, CommandError
 from django.utils.translation import gettext as _
 
 from jobs.models import Operation
-from opsboard.demo.jobs import KILLED, load_jobs, wait_until
+from opsboard.demo.jobs import KILLED, OPERATIONS, load_jobs, wait_until
 from opsboard.demo.people import ACCOUNTS, CONNECTION, load_people, read_passwords
 
 WAIT_SECONDS = 60
@@ -34,6 +34,12 @@ class Command(BaseCommand):
 
 
 def _are_in_review() -> bool:
-    """Whether the observer has noticed that nobody knows whether these cards were charged; or had, at a first start."""
+    """Whether the observer has noticed that nobody knows whether these cards were charged; or had, at a first start.
+
+    And whether it has looked after the two operations whose process was killed.
+    """
     ids = [order.job_id for order in KILLED]
-    return Operation.objects.filter(connection=CONNECTION, job_id__in=ids).count() == len(ids)
+    layered = Operation.objects.exclude(origin=Operation.Origin.PLAIN)
+    still_open = layered.exclude(status__in=(Operation.Status.UNKNOWN, Operation.Status.COMPLETED))
+    plain = Operation.objects.filter(connection=CONNECTION, job_id__in=ids, origin=Operation.Origin.PLAIN)
+    return plain.count() == len(ids) and layered.count() == len(OPERATIONS) and not still_open.exists()
