@@ -149,11 +149,19 @@ def _find(wish: OperationWish, verb: str) -> tuple[Operation, Queue]:
 def _newest_job(wish: OperationWish, verb: str, operation: Operation) -> JobDetail | None:
     """The job of its newest delivery, where Redis has it. A silent store is on record, and raises BrokerUnavailable."""
     try:
-        detail = read_job(operation.connection, operation.queue, operation.job_id, now=wish.now)
+        detail = _read(operation, operation.job_id, wish.now)
     except BrokerUnavailable as error:
         ledger.record_refusal(**_about(wish, verb, operation), outcome=f"Not done: {error}")
         raise
     return detail if detail and detail.job.exists else None
+
+
+def _read(operation: Operation, job_id: str, now: datetime) -> JobDetail | None:
+    """One job of it. Raises BrokerUnavailable, also where its job store is not configured here."""
+    try:
+        return read_job(operation.connection, operation.queue, job_id, now=now)
+    except UnknownConnection:
+        raise BrokerUnavailable(operation.connection, "it is not configured here") from None
 
 
 def _wish_of_job(wish: OperationWish, queue: Queue, detail: JobDetail) -> Wish:
@@ -217,7 +225,7 @@ def _push(operation: Operation) -> str:
 def _take_out(operation: Operation, job_id: str, seen: str | None, entry: AuditEntry, now: datetime) -> None:
     """Take the job of a cancelled operation out of its queue. Where that fails it is turned away when it runs."""
     try:
-        detail = read_job(operation.connection, operation.queue, job_id, now=now)
+        detail = _read(operation, job_id, now)
         if detail is None or not detail.job.exists:
             return
         target = Target(
@@ -229,7 +237,7 @@ def _take_out(operation: Operation, job_id: str, seen: str | None, entry: AuditE
             audit_id=str(entry.pk),
         )
         commands.cancel_job(target, now=now)
-    except (BrokerUnavailable, UnknownConnection, OutcomeUnknown):
+    except (BrokerUnavailable, OutcomeUnknown):
         return
 
 

@@ -16,7 +16,10 @@ from redis import Redis
 from rq import Queue, SimpleWorker
 from rq.decorators import job as rq_job
 
-from jobs.models import Attempt, Operation
+from jobs.domain.verdicts import Verdict
+from jobs.ledger import reviews
+from jobs.ledger.late_evidence import take_late_evidence
+from jobs.models import Attempt, Delivery, Operation, OperationEvent
 from jobs.safety import PermanentError
 from tests.safety import work
 
@@ -72,6 +75,34 @@ class Workshop:
             self.failed(number), status="retry_wait", next_attempt_at=timezone.now() + timedelta(hours=1)
         )
 
+    def accepted(self, number: int = 5) -> Operation:
+        """It was submitted, and the process ended before it was queued."""
+        with TestCase.captureOnCommitCallbacks(execute=False):
+            operation: Operation = self.declared("touch").submit(number)
+        return operation
+
+    def contradicted(self, number: int = 5) -> Operation:
+        """It was said not to have happened, and then its attempt reported that it had."""
+        operation = self.in_review(number)
+        effect, review = operation.effects.get(), operation.reviews.get()
+        word = reviews.Statement(actor=None, verdict=Verdict.DID_NOT_HAPPEN, version_seen=review.version)
+        reviews.settle_review(review, word, now=timezone.now())
+        take_late_evidence(effect, operation.attempts.get(), external_id="tx-1", result=None, now=timezone.now())
+        return self._moved(operation)
+
+    def repeat(self, operation: Operation, times: int) -> None:
+        """So many attempts more, deliveries and skipped repeats."""
+        now = timezone.now()
+        for number in range(times):
+            Attempt.objects.create(
+                operation=operation, number=number + 2, fence=1, job_id="x", started_at=now, ended_at=now
+            )
+            job_id = f"repeat-{times}-{number}"
+            Delivery.objects.create(
+                operation=operation, connection="default", queue="orders", job_id=job_id, cause="lost", at=now
+            )
+            OperationEvent.objects.create(operation=operation, kind="dedup", code="sweeper", at=now)
+
     def lost(self, number: int = 8) -> Operation:
         """It ran, its time is over, and nobody has reported how it ended."""
         operation, over = self.failed(number), timezone.now() - timedelta(minutes=1)
@@ -97,7 +128,8 @@ class Workshop:
         return seen[0]
 
     def _moved(self, operation: Operation, **changes: Any) -> Operation:
-        Operation.objects.filter(pk=operation.pk).update(**changes)
+        if changes:
+            Operation.objects.filter(pk=operation.pk).update(**changes)
         operation.refresh_from_db()
         return operation
 
