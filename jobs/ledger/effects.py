@@ -38,7 +38,7 @@ class Cancelled(Exception):
 
 
 class StillOpen(Exception):
-    """It was begun before, and may not be begun again now; `decision` says why (R8 to R13)."""
+    """It was begun before, and may not be begun again now; `decision` says why (R8 to R18)."""
 
     def __init__(self, decision: Decision, effect: Effect) -> None:
         super().__init__(decision.sentence)
@@ -80,7 +80,9 @@ def begin(operation: Operation, attempt: Attempt, plan: Plan, *, is_first: bool 
             return _create(operation, attempt, plan, now)
         if effect.status == EffectStatus.COMPLETED:
             return effect
-        if effect.status != EffectStatus.RELEASED:
+        if effect.status == EffectStatus.RELEASED:
+            _require_attempts_left(operation, attempt, effect, now)
+        else:
             _require_repeat(operation, attempt, effect, plan, now)
         return _begin_again(attempt, effect, plan, now)
 
@@ -276,6 +278,20 @@ def _require_repeat(operation: Operation, attempt: Attempt, effect: Effect, plan
         raise StillOpen(_BEGUN_TWICE, effect)
     decision = decision_about(operation, effect, plan, now)
     if decision.action is not Action.RETRY:
+        raise StillOpen(decision, effect)
+
+
+def _require_attempts_left(operation: Operation, attempt: Attempt, effect: Effect, now: datetime) -> None:
+    """An attempt may ask the other side however many were made, for R13 stands above R16 to R18; not call it again.
+
+    Otherwise a call that never gets an answer and never happens would be made for ever.
+    """
+    if attempt.decision_code != "probe":
+        return
+    known = snapshot_of(operation, now)
+    before_it = replace(known, attempt=None, is_cancel_requested=False, attempts_used=known.attempts_used - 1)
+    decision = decide(before_it, now, AskedBy.AUTO)
+    if decision.action is Action.FAIL:
         raise StillOpen(decision, effect)
 
 

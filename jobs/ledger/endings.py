@@ -50,11 +50,12 @@ def columns_after(failure: Failure) -> dict[str, Any]:
 
 
 def decide_after(failure: Failure, snapshot: Snapshot, now: datetime) -> Decision:
-    """What the rows say; but a review that an effect wants for what only its call shows (R10) goes before a repeat."""
-    decision = decide(snapshot, now, AskedBy.AUTO)
+    """What the rows say; but what an effect wants for what only its call shows (R10, R16) goes before a repeat."""
+    decision, objection = decide(snapshot, now, AskedBy.AUTO), failure.objection
+    if objection is None or objection.action not in (Action.REVIEW, Action.FAIL):
+        return decision
     goes_on = decision.action in (Action.RETRY, Action.PROBE, Action.WAIT)
-    wants_review = failure.objection is not None and failure.objection.action is Action.REVIEW
-    return failure.objection if failure.objection and goes_on and wants_review else decision
+    return objection if goes_on or decision.action is objection.action is Action.FAIL else decision
 
 
 def delay_after(operation: Operation, failure: Failure, chance: float) -> timedelta:
