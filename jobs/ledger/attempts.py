@@ -205,8 +205,9 @@ def time_left(operation: Operation) -> timedelta:
 
 
 def is_cancel_requested(operation: Operation) -> bool:
-    """Whether an operator has asked for it to be cancelled."""
-    return Operation.objects.filter(pk=operation.pk, cancel_requested_at__isnull=False).exists()
+    """Whether it is to be cancelled, and that can still be granted: once something has left, it is seen through."""
+    is_wanted = Operation.objects.filter(pk=operation.pk, cancel_requested_at__isnull=False).exists()
+    return is_wanted and not operation.effects.exclude(status=EffectStatus.RELEASED).exists()
 
 
 def holds(operation: Operation, attempt: Attempt) -> bool:

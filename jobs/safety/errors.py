@@ -73,7 +73,7 @@ class CancelledByOperator(ControlFlow):
 
 
 class StopRequested(ControlFlow):
-    """The job ends early since its worker is to stop; it is taken up again, and this counts as no failed attempt."""
+    """The job ends early, and is taken up again; where should_stop() has said so, this counts as no failed attempt."""
 
 
 def _duration(value: timedelta | float | None) -> timedelta | None:

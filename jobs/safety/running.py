@@ -272,7 +272,8 @@ def _failure(error: BaseException, kind: JobKind, running: Running) -> Failure:
         error_class=type(error).__name__[:200],
         error_line=running.masked(cause, keep=LONGEST_LINE - 100),
         retry_after=error.retry_after if isinstance(error, TransientError) else None,
-        is_stopped=isinstance(error, StopRequested),
+        # Without a reason for it a job could end early for ever.
+        is_stopped=isinstance(error, StopRequested) and running.is_to_stop,
         is_unfinished=isinstance(error, UnfinishedEffect),
         objection=objection.decision if objection else None,
         objecting_effect=objection.effect_pk if objection else None,
