@@ -32,6 +32,7 @@ PASSWORD = "correct horse battery staple"
 """Everybody's, where a test signs in through the page."""
 BROWSER = Path(__file__).parent / "browser"
 ACTS = ("retry_job", "delete_job", "cancel_job", "resolve_review", "triage_failure")
+LONGEST = ("tests/chaos/", "tests/mutations/")
 MODEL_WIDE = ("change_jobtype", "view_audit", "manage_access")
 
 
@@ -54,6 +55,12 @@ def pytest_ignore_collect(collection_path):
 def pytest_terminal_summary(terminalreporter):
     if find_chromium() is None:
         terminalreporter.write_line(f"tests/browser was left out: no Chromium. To have it: {INSTALL}")
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_collection_modifyitems(items):
+    """What takes minutes by itself begins first, or one process would be left alone with it in the end."""
+    items.sort(key=lambda item: not item.nodeid.startswith(LONGEST))
 
 
 @pytest.fixture

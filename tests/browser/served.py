@@ -16,6 +16,8 @@ from tests.support import database
 from tests.support.real_rq import ROOT, wait_until
 from tests.support.web import GUNICORN, can_connect
 
+STATIC_ROOT = settings.VAR_DIR / "static"
+
 
 class Site:
     """One gunicorn on a port of its own. Make it when the test database is there; `folder` is its var/."""
@@ -28,9 +30,10 @@ class Site:
 
     @contextmanager
     def serving(self) -> Iterator[None]:
-        """Collect the static files, start, wait for an answer; end it after use."""
-        collect = [sys.executable, "manage.py", "collectstatic", "--no-input", "--verbosity", "0"]
-        subprocess.run(collect, cwd=ROOT, env=self._environ, check=True)
+        """Start, wait for an answer; end it after use. The first of a test process collects the static files."""
+        if not STATIC_ROOT.exists():
+            collect = [sys.executable, "manage.py", "collectstatic", "--no-input", "--verbosity", "0"]
+            subprocess.run(collect, cwd=ROOT, env=self._environ, check=True)
         # To a file: a pipe that nobody reads is full after some hundred requests, and then the server waits.
         with self.log.open("ab") as log:
             process = subprocess.Popen(GUNICORN, cwd=ROOT, env=self._environ, stderr=log)
@@ -54,6 +57,7 @@ def _environ(folder: Path, redis_url: str, port: int) -> dict[str, str]:
         "DJANGO_SETTINGS_MODULE": "tests.browser.served_settings",
         "OPSBOARD_SECRET_KEY": settings.SECRET_KEY,
         "OPSBOARD_VAR": str(folder),
+        "TEST_STATIC_ROOT": str(STATIC_ROOT),
         "DATABASE_URL": database.url(),
         "REDIS_URL": redis_url,
         "PORT": str(port),

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import os
+from pathlib import Path
+
 from opsboard.settings import *  # noqa: F403
-from opsboard.settings import MIDDLEWARE, VAR_DIR
+from opsboard.settings import MIDDLEWARE
 
 # Collected anew from what is there now, as `make run` would; the folder of this machine's own runs is left alone.
-STATIC_ROOT = VAR_DIR / "static"
+STATIC_ROOT = Path(os.environ["TEST_STATIC_ROOT"])
 # What the accounts of the tests are made with: fast.
 PASSWORD_HASHERS = ["django.contrib.auth.hashers.MD5PasswordHasher"]
 MIDDLEWARE = [
