@@ -360,9 +360,9 @@ def _may_still_act(state: State) -> bool:
 
 
 def _may_begin_again(state: State, protocol: Protocol) -> bool:
-    if protocol.idempotency is Idempotency.KEYED:
-        return state.is_key_alive or not protocol.minds_horizon
-    return protocol.idempotency is Idempotency.REPEATABLE
+    """The rules are asked once more, of the effect alone, by the attempt that holds its operation."""
+    alone = state._replace(holder=NOBODY, lost=0)
+    return _decide(alone, protocol, AskedBy.OPERATOR).action is Action.RETRY
 
 
 def _who(state: State, slot: int) -> str:
