@@ -104,8 +104,11 @@ class Course:
     def unsettled(self) -> list[str]:
         """What keeps it from being at rest."""
         rest = Operation.objects.exclude(status__in=AT_REST).values_list("entity", "status", "reason_code")
-        horses = [f"process {pid} of {mark}" for pid, mark in self.world.marked("fired").items()]
-        queued = [f"{queue}: {self.world.redis.llen(f'rq:queue:{queue}')} waiting" for queue in self.staff]
+        workers = {pid for pid, _queue in self.world.workers.values()}
+        marked = self.world.marked("fired").items()
+        horses = [f"process {pid} of {mark}" for pid, mark in marked if pid not in workers]
+        lengths = {queue: self.world.redis.llen(f"rq:queue:{queue}") for queue in self.staff}
+        queued = [f"{queue}: {length} waiting" for queue, length in lengths.items() if length]
         return [*(" ".join(one) for one in rest), *horses, *queued]
 
     # ------------------------------------------------------------------------------------------------------------------
@@ -156,6 +159,7 @@ class Course:
         self.world.staff(self.staff)
         self.world.observe()
         self.world.forget_the_dead()
+        self.world.clear_up()
         self._submit_more()
         self._wake()
         for key, status, fence in Operation.objects.values_list("entity", "status", "fence"):

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from tests.chaos.driver import Course
 
 STAFF = {"fork": 8, "echo": 2, "mortal": 3, "simple": 2, "old_fork": 3}
-WAVE = 60
+WAVE = 120
 """Operations of one wave: they are submitted, come to rest, and are looked at."""
 SETTLE_SECONDS = 240.0
 POINTS = ["before_claim", "after_claim", "before_finish", "after_finish", "after_failure"]

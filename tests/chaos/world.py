@@ -11,12 +11,14 @@ import secrets
 import signal
 import subprocess
 import sys
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+import rq
 from redis import Redis
 
 from opsboard.runner.lifeline import die_with_parent
@@ -26,8 +28,8 @@ from tests.kills.hands import LONG_AGO
 from tests.oracle.running import running_oracle
 from tests.support.real_rq import ROOT
 
-WORKERS = {"fork": 8}
-"""How many of each kind there are: those who wait for something hold up nobody."""
+STUCK_SECONDS = 5.0
+"""A worker begins a job sooner than that after it took it."""
 PYTHONS = {"old": ROOT / ".venv-rq2/bin/python"}
 
 
@@ -58,6 +60,7 @@ class World:
     workers: dict[str, tuple[int, str]] = field(default_factory=dict)
     dead: set[str] = field(default_factory=set)
     sessions: set[int] = field(default_factory=set)
+    taken: dict[str, float] = field(default_factory=dict)
     gone: set[str] = field(default_factory=set)
     submitters: list[int] = field(default_factory=list)
     observer: subprocess.Popen[bytes] | None = None
@@ -102,6 +105,18 @@ class World:
                     self.redis.zadd(f"rq:wip:{queue}", {run: LONG_AGO}, xx=True)
                     self.redis.zadd(f"rq:executions:{job_id}", {execution: LONG_AGO + 60}, xx=True)
                     self.redis.delete(f"rq:execution:{job_id}:{execution}")
+
+    def clear_up(self) -> None:
+        """RQ's own housekeeping, as if a minute had gone by: of jobs that a worker took, and died before it began."""
+        for name in {its for _pid, its in self.workers.values()}:
+            queue = rq.Queue(name, connection=self.redis)
+            taken = queue.intermediate_queue.get_job_ids()
+            since = {job_id: self.taken.get(job_id, time.monotonic()) for job_id in taken}
+            self.taken = {job_id: at for job_id, at in self.taken.items() if job_id not in taken} | since
+            if stuck := [job_id for job_id, at in since.items() if time.monotonic() - at > STUCK_SECONDS]:
+                for job_id in stuck:
+                    self.redis.set(queue.intermediate_queue.get_first_seen_key(job_id), LONG_AGO)
+                queue.intermediate_queue.cleanup(rq.SimpleWorker([queue], connection=self.redis), queue)
 
     def end(self) -> None:
         """Kill whatever runs."""
