@@ -58,6 +58,7 @@ class Migration(migrations.Migration):
             options={
                 "ordering": ["started_at", "id"],
                 "default_permissions": (),
+                "base_manager_name": "objects",
             },
         ),
         migrations.CreateModel(
@@ -88,6 +89,7 @@ class Migration(migrations.Migration):
             options={
                 "ordering": ["at", "id"],
                 "default_permissions": (),
+                "base_manager_name": "objects",
             },
         ),
         migrations.CreateModel(
@@ -152,6 +154,7 @@ class Migration(migrations.Migration):
             options={
                 "ordering": ["id"],
                 "default_permissions": (),
+                "base_manager_name": "objects",
             },
         ),
         migrations.CreateModel(
@@ -182,6 +185,26 @@ class Migration(migrations.Migration):
             options={
                 "ordering": ["at", "id"],
                 "default_permissions": (),
+                "base_manager_name": "objects",
+            },
+        ),
+        migrations.AlterModelOptions(
+            name="operation", options={"base_manager_name": "objects", "default_permissions": ()}
+        ),
+        migrations.AlterModelOptions(
+            name="review",
+            options={
+                "base_manager_name": "objects",
+                "default_permissions": (),
+                "ordering": ["opened_at", "id"],
+            },
+        ),
+        migrations.AlterModelOptions(
+            name="resolution",
+            options={
+                "base_manager_name": "objects",
+                "default_permissions": (),
+                "ordering": ["created_at", "id"],
             },
         ),
         migrations.AddField(

@@ -10,6 +10,7 @@ from django.utils.translation import gettext_lazy as _
 from jobs.domain.idempotency import Idempotency
 from jobs.domain.operations import AttemptOutcome, EffectStatus
 from jobs.models.lengths import NAME_LENGTH
+from jobs.models.managers import LedgerManager
 
 
 class Operation(models.Model):
@@ -86,8 +87,11 @@ class Operation(models.Model):
     version = models.PositiveIntegerField(default=0)
     """Counts the decisions about it."""
 
+    objects = LedgerManager()
+
     class Meta:
         default_permissions = ()
+        base_manager_name = "objects"
         constraints = [
             models.UniqueConstraint(
                 fields=["connection", "queue", "job_id", "job_created_at"], name="operation_once_per_job"
@@ -142,8 +146,11 @@ class Attempt(models.Model):
     process_started = models.CharField(max_length=32, blank=True)
     """Clock ticks since boot, as /proc shows them."""
 
+    objects = LedgerManager()
+
     class Meta:
         default_permissions = ()
+        base_manager_name = "objects"
         ordering = ["started_at", "id"]
         indexes = [models.Index(fields=["operation", "started_at"], name="attempt_by_operation")]
 
@@ -190,8 +197,11 @@ class Effect(models.Model):
     source = models.CharField(max_length=16, choices=Source.choices, default=Source.JOB)
     """Who knew how it ended."""
 
+    objects = LedgerManager()
+
     class Meta:
         default_permissions = ()
+        base_manager_name = "objects"
         ordering = ["id"]
         constraints = [
             models.UniqueConstraint(fields=["operation", "name", "item"], name="effect_once_per_operation"),
@@ -221,8 +231,11 @@ class Delivery(models.Model):
     cause = models.CharField(max_length=16, choices=Cause.choices)
     at = models.DateTimeField()
 
+    objects = LedgerManager()
+
     class Meta:
         default_permissions = ()
+        base_manager_name = "objects"
         ordering = ["at", "id"]
         indexes = [models.Index(fields=["connection", "queue", "job_id"], name="delivery_by_job")]
 
@@ -256,8 +269,11 @@ class OperationEvent(models.Model):
     text = models.TextField(blank=True)
     at = models.DateTimeField()
 
+    objects = LedgerManager()
+
     class Meta:
         default_permissions = ()
+        base_manager_name = "objects"
         ordering = ["at", "id"]
         indexes = [models.Index(fields=["kind", "at"], name="event_by_kind")]
 

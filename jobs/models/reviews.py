@@ -10,6 +10,7 @@ from django.utils import timezone
 from django.utils.translation import gettext_lazy as _
 
 from jobs.models.audit import AuditEntry
+from jobs.models.managers import LedgerManager
 from jobs.models.operations import Attempt, Effect, Operation
 
 
@@ -55,8 +56,11 @@ class Review(models.Model):
     closed_at = models.DateTimeField(null=True)
     verdict = models.CharField(max_length=16, blank=True)
 
+    objects = LedgerManager()
+
     class Meta:
         default_permissions = ()
+        base_manager_name = "objects"
         ordering = ["opened_at", "id"]
         constraints = [
             models.UniqueConstraint(
@@ -108,8 +112,11 @@ class Resolution(models.Model):
     audit_entry = models.OneToOneField(AuditEntry, null=True, on_delete=models.PROTECT, related_name="resolution")
     created_at = models.DateTimeField()
 
+    objects = LedgerManager()
+
     class Meta:
         default_permissions = ()
+        base_manager_name = "objects"
         ordering = ["created_at", "id"]
 
     def __str__(self) -> str:
