@@ -99,6 +99,12 @@ class LayeredPage:
         """A key of the words table: an open question first."""
         return "in_review" if self.open_review else self.operation.status
 
+    @property
+    def offered(self) -> tuple[OperationOffer, ...]:
+        """The acts worth speaking of: what is over is not cancelled."""
+        is_over = self.operation.status in TERMINAL
+        return tuple(one for one in self.offers if not (is_over and one.verb == "cancel_job"))
+
     def offer(self, verb: str) -> OperationOffer:
         """The act of this verb."""
         return next(one for one in self.offers if one.verb == verb)
@@ -153,13 +159,13 @@ def _sentence(operation: Operation) -> str:
 
 
 def _offers(case: Case | None, layered: Layered, rights: Collection[Permission]) -> tuple[OperationOffer, ...]:
-    """A retry always; cancelling as long as it is not over."""
     zone = timezone.get_current_timezone()
     retry = decide_from_record(case, layered, zone)
     how = "Its failed job is put back on its queue." if is_put_back(case, layered) else "It is queued as a new job."
-    decided = {"retry_job": (retry, how if retry.allows_act else "")}
-    if layered.snapshot.status not in TERMINAL:
-        decided["cancel_job"] = (decide_cancelling(layered), "")
+    decided = {
+        "retry_job": (retry, how if retry.allows_act else ""),
+        "cancel_job": (decide_cancelling(layered), ""),
+    }
     return tuple(
         OperationOffer(
             verb=verb, decision=decision, is_allowed=RIGHT_FOR[verb] in rights, right=RIGHT_FOR[verb], note=note

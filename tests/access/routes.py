@@ -12,11 +12,12 @@ FILLED = {
     "<name:queue>": "orders",
     "<name:path>": "shop.tasks.send",
     "<int:review_id>": "4711",
-    "<operation:operation_id>": "rq~3Adefault~3A4713",
     "<uuid:batch>": "00000000-0000-4000-8000-000000000001",
 }
 JOBS = {"job-enqueue": "later-1", "job-cancel": "next-1", "job-stop": "slow-1", "job-remove-entry": "ghost"}
 """The jobs of those acts that make no sense for 4711, by the name of the address."""
+OPERATIONS = {"operation-retry": "pay~3A5", "operation-cancel": "pay~3A6"}
+"""Operations that can be acted on, by the name of the address; the other is that of a plain job."""
 
 
 def every_address() -> dict[str, str]:
@@ -36,6 +37,7 @@ def _flatten(patterns: list[URLPattern | URLResolver], before: str = "/") -> Ite
         else:
             name = str(pattern.name)
             path = path.replace("<name:job_id>", JOBS.get(name, "4711"))
+            path = path.replace("<operation:operation_id>", OPERATIONS.get(name, "rq~3Adefault~3A4713"))
             for part, value in FILLED.items():
                 path = path.replace(part, value)
             yield name, path

@@ -16,10 +16,12 @@ from redis import Redis
 from rq import Queue, SimpleWorker
 from rq.decorators import job as rq_job
 
+from jobs.domain.decisions import Action, Decision
 from jobs.domain.verdicts import Verdict
 from jobs.ledger import reviews
+from jobs.ledger.effect_reviews import open_effect_review
 from jobs.ledger.late_evidence import take_late_evidence
-from jobs.models import Attempt, Delivery, Operation, OperationEvent
+from jobs.models import Attempt, Delivery, Effect, Operation, OperationEvent
 from jobs.safety import PermanentError
 from tests.safety import work
 
@@ -141,6 +143,40 @@ class Workshop:
         """How the newest job of it stands in Redis."""
         status: Any = self.client.hget(f"rq:job:{operation.job_id}", "status")
         return status.decode() if status else ""
+
+
+def on_record(operation_id: str, job_id: str, *, status: str, job_type: str = "fx.boom", effect: str = "") -> Operation:
+    """An operation that this job of the queue orders delivers, as SQL has it; nothing of it is in Redis.
+
+    `effect`: the state of its one effect, which its one attempt has begun; '' for none. An unknown one is in review.
+    """
+    now = timezone.now()
+    operation = Operation.objects.create(
+        operation_id=operation_id,
+        origin="adopted",
+        connection="default",
+        queue="orders",
+        job_id=job_id,
+        job_type=job_type,
+        status=status,
+        created_at=now,
+        updated_at=now,
+        attempts_used=1,
+        max_attempts=3,
+    )
+    Delivery.objects.create(
+        operation=operation, connection="default", queue="orders", job_id=job_id, cause="delay", at=now
+    )
+    attempt = Attempt.objects.create(
+        operation=operation, number=1, fence=1, job_id=job_id, started_at=now, ended_at=now, outcome="failed"
+    )
+    if effect:
+        begun = Effect.objects.create(
+            operation=operation, name="mail", idempotency="unsafe", status=effect, begun_by=attempt, begun_at=now
+        )
+        if effect == "unknown":
+            open_effect_review(operation, begun, Decision(Action.REVIEW, "unsafe_begun", "It may have been sent."), now)
+    return operation
 
 
 def replace_attempt(attempt: Attempt, **changes: Any) -> Attempt:

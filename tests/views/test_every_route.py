@@ -15,11 +15,12 @@ from guardian.shortcuts import assign_perm
 from jobs.domain.ticks import Tick
 from jobs.domain.verdicts import Verdict
 from jobs.domain.words import ACT_SLUGS
-from jobs.models import AuditEntry, JobType, Review
+from jobs.models import AuditEntry, JobType, Operation, Review
 from tests.access.routes import every_address
 from tests.conftest import PASSWORD
 from tests.support.acts import read
 from tests.support.keyspace import snapshot
+from tests.support.layered import on_record
 from tests.support.pages import Page, at
 from tests.support.reviews import fields as review_fields
 from tests.support.reviews import review_of
@@ -89,6 +90,12 @@ review       post      302       405     405       405  405   405        405
 operation    read      302       404     200       200  404   200        200
 operation    bare      302       403     403       403  403   403        403
 operation    post      302       405     405       405  405   405        405
+operation-retry  read  302       404     403       200  404   200        200
+operation-retry  bare  302       403     403       403  403   403        403
+operation-retry  post  302       404     403       302  404   302        302
+operation-cancel read  302       404     403       200  404   200        200
+operation-cancel bare  302       403     403       403  403   403        403
+operation-cancel post  302       404     403       302  404   302        302
 review-take  read      302       405     405       405  405   405        405
 review-take  bare      302       403     403       403  403   403        403
 review-take  post      302       404     403       302  404   302        302
@@ -135,6 +142,8 @@ ANSWERS = {
 ROUTES = list(dict.fromkeys(row[0] for row in ROWS))
 ACTS = {
     **{f"job-{word}": verb for verb, word in ACT_SLUGS.items()},
+    "operation-retry": "retry_job",
+    "operation-cancel": "cancel_job",
     "review-take": "claim_review",
     "review-give-back": "release_review",
     "review-resolve": "resolve_review",
@@ -159,8 +168,11 @@ def everybody(test):
 def _place(shop, orders, payroll):
     """The shop, with a job that may be retried, an id without data, a worker that listens, and a group that may see.
 
-    And with the review of the one that was killed, at the address that is asked for.
+    And with the review of the one that was killed, at the address that is asked for, and an operation that failed and
+    one that waits.
     """
+    on_record("pay:5", "lay-5", status="failed")
+    on_record("pay:6", "lay-6", status="queued")
     Review.objects.filter(pk=review_of("4713").pk).update(id=4711)
     shop.zadd("rq:failed:orders", {"ghost": 9e9})
     JobType.objects.create(path="fx.boom", idempotency="repeatable")
@@ -187,6 +199,8 @@ def fields(shop, viewer):
     seen = {"seen": read("4711").seen}
     return {
         **dict.fromkeys(ROUTES, seen),
+        "operation-retry": {"seen": "0"},
+        "operation-cancel": {"seen": "0", "confirmed": "cancel"},
         "job-enqueue": {"seen": read("later-1").seen},
         "job-cancel": {"seen": read("next-1").seen, "confirmed": "cancel"},
         "job-stop": {"seen": read("slow-1").seen, "confirmed": "stop"},
@@ -206,6 +220,7 @@ def state(shop):
     grants = [list(kind.objects.values_list("permission", "object_pk", "pk")) for kind in GRANTS]
     types = list(JobType.objects.values_list("path", "idempotency"))
     types += Review.objects.values_list("version", "claimed_by", "verdict")
+    types += Operation.objects.values_list("status", "version")
     return snapshot(shop), grants, types, AuditEntry.objects.count()
 
 

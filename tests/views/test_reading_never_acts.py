@@ -17,6 +17,7 @@ from jobs.domain.words import ACT_SLUGS
 from jobs.models import JobType, Queue, Review
 from jobs.urls import urlpatterns
 from tests.support.keyspace import snapshot
+from tests.support.layered import on_record
 from tests.support.minefield import CANARIES, JOBS, LONG_AGO
 from tests.support.observer import watch
 from tests.support.pages import at
@@ -33,8 +34,11 @@ CHOICES = {
     "job_id": JOBS,
     "state": STATES,
     "path": ["fx.boom"],
-    "review_id": [1],
-    "operation_id": [f"rq:default:{job_id}" for job_id in ("plain", "abandoned", "ghost", "half", "wrong")],
+    "review_id": [1, 4711],
+    "operation_id": [
+        *(f"rq:default:{job_id}" for job_id in ("plain", "abandoned", "ghost", "half", "wrong")),
+        *("pay:plain", "pay:poison", "pay:ghost"),
+    ],
     "batch": ["00000000-0000-4000-8000-000000000001"],
 }
 QUERIES = {
@@ -56,11 +60,15 @@ READS_WITH_RQ = {
 
 @pytest.fixture
 def mines(minefield, orders, payroll, lead):
-    """With everything that makes pages longer: a record of the damaged queue, a declared type."""
+    """With everything that makes pages longer: a record of the damaged queue, a declared type, operations."""
     Queue.objects.create(connection="default", name="mixed")
     JobType.objects.create(path="fx.boom", idempotency="repeatable", declared_by=lead)
     Review.objects.filter(pk=review_of("abandoned").pk).update(id=1)
     watch()
+    on_record("pay:plain", "plain", status="failed")
+    on_record("pay:poison", "poison", status="completed", effect="completed")
+    in_doubt = on_record("pay:ghost", "ghost", status="unknown", effect="unknown")
+    in_doubt.reviews.update(id=4711)
     for key in minefield.scan_iter("rq:worker:*"):
         # RQ lets the record of a worker go a minute after its end; where time is short a walk takes longer.
         minefield.expire(key, 3600, gt=True)
