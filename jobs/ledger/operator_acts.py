@@ -21,6 +21,7 @@ from jobs.ledger.audit import open_entry_within, record_change, record_refusal
 from jobs.ledger.consequences import ANOTHER_RUN
 from jobs.ledger.database import now as database_now
 from jobs.ledger.database import outlasting_locks, own_transaction
+from jobs.ledger.failures import follow_operation
 from jobs.ledger.moves import REST, ask_somebody, queue_grace, rest
 from jobs.ledger.snapshots import snapshot_of
 from jobs.models import AuditEntry, Delivery, Operation, Review
@@ -93,6 +94,7 @@ def take_back(run: Run) -> bool:
         if is_back:
             text = f"The run that {run.entry.actor_name} asked for came to nothing."
             events.note(run.operation, events.Kind.DECIDED, now=now, code="not_queued", text=text)
+            follow_operation(Operation.objects.get(pk=run.operation.pk))
         return bool(is_back)
 
 
@@ -188,6 +190,7 @@ def _queue(operation: Operation, decision: Decision, job_id: str, entry: AuditEn
     text = _said(f"{entry.actor_name} had it run again. {decision.sentence}", entry.reason)
     events.note(operation, events.Kind.DECIDED, now=now, code=decision.code, text=text)
     operation.refresh_from_db()
+    follow_operation(operation)
     return operation
 
 

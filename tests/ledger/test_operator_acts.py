@@ -8,7 +8,8 @@ import pytest
 
 from jobs.domain.operations import AskedBy
 from jobs.ledger import attempts, operator_acts
-from jobs.models import AuditEntry, Operation
+from jobs.models import AuditEntry, FailedJob, Operation
+from tests.support.observer import watch
 
 pytestmark = pytest.mark.django_db
 
@@ -81,6 +82,15 @@ def test_a_run_that_came_to_nothing_is_taken_back(workshop, operator):
     after = as_stored(failed)
     changed = {name for name in before if before[name] != after[name]}
     assert changed == {"version", "updated_at"}
+
+
+def test_a_failure_is_looked_after_as_long_as_its_operation_is_on_its_way(workshop, operator):
+    operation = workshop.failed()
+    watch()
+    run = requeue(operator, operation)
+    assert not FailedJob.objects.get().is_open
+    operator_acts.take_back(run)
+    assert FailedJob.objects.get().is_open
 
 
 def test_a_run_that_a_worker_has_begun_is_not_taken_back(workshop, operator):
