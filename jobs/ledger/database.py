@@ -30,7 +30,13 @@ def alias() -> str:
 
 
 def own_transaction() -> AbstractContextManager[None]:
-    """A transaction that is committed when it ends. Raises RuntimeError inside another (protocol, W4 and C14)."""
+    """A transaction that is committed when it ends (protocol, W4 and C14).
+
+    Raises RuntimeError inside another, be it one that the connection begins by itself: those Django leaves open.
+    """
+    connection = connections[alias()]
+    if not connection.in_atomic_block and not connection.get_autocommit():
+        raise RuntimeError("Without autocommit nothing is committed when it ends: set AUTOCOMMIT back to True.")
     return transaction.atomic(using=alias(), durable=True)
 
 
