@@ -17,7 +17,8 @@ from typing import Any
 
 import pytest
 
-from tests.mutations.safeguards import SAFEGUARDS, Safeguard
+from tests.mutations.safeguard import Safeguard
+from tests.mutations.safeguards import SAFEGUARDS
 
 NONE = "nothing taken out"
 """The same tests in a fork like the others: there each of them has to pass."""

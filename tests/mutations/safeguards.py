@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from tests.mutations.layer_safeguards import LAYER_SAFEGUARDS
+from tests.mutations.safeguard import Safeguard
 
 REFUSALS = "tests/broker/test_commands_refusals.py"
 LEFT_ALONE = f"{REFUSALS}::test_what_changed_since_it_was_seen_is_left_as_it_is"
@@ -17,19 +18,6 @@ REVIEWS = "tests/ledger/test_reviews.py"
 UNHEARD = f"{REVIEWS}::test_a_word_without_its_turn_is_neither_heard_nor_recorded"
 SAID = "tests/actions/test_reviews.py"
 NO_LIE = f"{TROUBLE}::test_it_is_done_or_it_never_will_be_and_the_person_is_told_no_lie"
-
-
-@dataclass(frozen=True, kw_only=True)
-class Safeguard:
-    """It stands in a script (`guard.lua`) or a function (`jobs.ledger.open_entry`), where `old` becomes `new`.
-
-    `tests`: each of them fails without it.
-    """
-
-    place: str
-    old: str
-    new: str = ""
-    tests: tuple[str, ...]
 
 
 SAFEGUARDS = {
@@ -243,4 +231,5 @@ SAFEGUARDS = {
         new="1",
         tests=(f"{NO_LIE}[retry_job-3.0-the line is cut before the answer]",),
     ),
+    **LAYER_SAFEGUARDS,
 }
