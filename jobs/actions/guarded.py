@@ -11,7 +11,6 @@ from uuid import UUID
 
 from django.contrib.auth.models import User
 from django.core.exceptions import PermissionDenied
-from django.db import transaction
 from django.http import Http404
 from django.utils import timezone
 
@@ -45,6 +44,7 @@ from jobs.judging import (
     word_to_type,
 )
 from jobs.ledger import operator_acts, reviews
+from jobs.ledger.database import same_transaction
 from jobs.models import AuditEntry, Operation, Queue
 from jobs.permissions import Permission, require
 
@@ -180,7 +180,7 @@ def _send_to_review(act: Act, wish: Wish, detail: JobDetail, case: Case, decisio
     """Nothing is done; somebody has to find out first, and the question is put on record with the refusal."""
     if case.layered is not None:
         return _ask_about_effect(act, wish, detail)
-    with transaction.atomic():
+    with same_transaction():
         question = question_of(detail, case, decision.code)
         review, is_new = reviews.open_review(question, now=wish.now, opened_by=wish.actor)
         opened = "A review was opened for it." if is_new else "There is a review of it."

@@ -7,9 +7,9 @@ from typing import Any
 from uuid import UUID
 
 from django.contrib.auth.models import User
-from django.db import transaction
 from django.db.models import QuerySet
 
+from jobs.ledger.database import own_transaction
 from jobs.models import AuditEntry
 
 MAX_TEXT = 2000
@@ -21,7 +21,7 @@ def open_entry(*, actor: User, verb: str, subject: str, now: datetime, **details
 
     `details` are fields of AuditEntry: connection, queue, job_type, seen, decision_code, reason, deadline_at.
     """
-    with transaction.atomic(durable=True):
+    with own_transaction():
         return open_entry_within(actor=actor, verb=verb, subject=subject, now=now, **details)
 
 

@@ -4,15 +4,14 @@ from __future__ import annotations
 
 from datetime import datetime
 
-from django.db import transaction
-
 from jobs.ledger import audit, failures, operator_acts, reviews
+from jobs.ledger.database import same_transaction
 from jobs.models import AuditEntry
 
 
 def close_entry(entry: AuditEntry, *, status: str, outcome: str, now: datetime) -> bool:
     """Say once what became of an act. Returns False when somebody else has closed the entry before."""
-    with transaction.atomic():
+    with same_transaction():
         if not audit.close_once(entry, status=status, outcome=outcome, now=now):
             return False
         if status == AuditEntry.Status.DONE:

@@ -7,11 +7,12 @@ from datetime import datetime, timedelta
 from hashlib import sha256
 from typing import NamedTuple, TypeVar
 
-from django.db import models, transaction
+from django.db import models
 from django.db.models import CharField, Exists, OuterRef, Q
 from django.db.models.functions import Replace
 
 from jobs.domain.runs import Began
+from jobs.ledger.database import same_transaction
 from jobs.ledger.events import operations_of_deliveries
 from jobs.ledger.snapshots import ABANDONED
 from jobs.models import AuditEntry, FailedJob, ObservedAttempt, Operation, Review
@@ -113,7 +114,7 @@ def note_failures(readings: Iterable[Reading], now: datetime) -> None:
     latest = {reading.row.digest: reading for reading in readings}
     ordered = [latest[digest] for digest in sorted(latest)]
     rows = [_fitted(reading.row) for reading in ordered]
-    with transaction.atomic():
+    with same_transaction():
         reviewed, looked_after = _reviews_of(rows), _looked_after(rows)
         locked = FailedJob.objects.filter(digest__in=latest).order_by("digest").select_for_update()
         before = {row.digest: row for row in locked}
@@ -159,7 +160,9 @@ def _looked_after(rows: Sequence[FailedJob]) -> set[str]:
             if jobs[place].job_type in ("", operation.job_type):
                 found[jobs[place].digest] = operation
     pks = sorted({operation.pk for operation in found.values()})
-    locked = Operation.objects.filter(pk__in=pks).order_by("pk").select_for_update().in_bulk() if pks else {}
+    # Without the key: who has locked such a row and is about to note a delivery would wait for us, and we for him.
+    named = Operation.objects.filter(pk__in=pks).order_by("pk").select_for_update(no_key=True)
+    locked = named.in_bulk() if pks else {}
     return {digest for digest, one in found.items() if not _wants_somebody(locked[one.pk], digest)}
 
 
@@ -262,7 +265,7 @@ def note_departures(rows: Sequence[FailedJob], place: str, now: datetime) -> int
     Only of rows that still are as they were read: one that failed again meanwhile is left. Returns how many changed.
     """
     scores = {row.pk: row.score for row in rows}
-    with transaction.atomic():
+    with same_transaction():
         standing = FailedJob.objects.filter(pk__in=scores, place=FailedJob.Place.FAILED).order_by("digest")
         left = [pk for pk, score in standing.select_for_update().values_list("pk", "score") if score == scores[pk]]
         return FailedJob.objects.filter(pk__in=left).update(**_left(place, now))
@@ -342,7 +345,7 @@ def forget_departed(before: datetime, *, limit: int) -> int:
         operation__job_id=OuterRef("job_id"),
     )
     old = FailedJob.objects.filter(~Exists(reviewed), left_at__lt=before).exclude(place=FailedJob.Place.FAILED)
-    with transaction.atomic():
+    with same_transaction():
         ids = list(old.order_by("left_at").values_list("pk", flat=True)[:limit])
         ObservedAttempt.objects.filter(failed_job__in=ids).delete()
         deleted, _by_model = FailedJob.objects.filter(pk__in=ids).delete()

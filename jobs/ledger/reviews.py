@@ -13,13 +13,13 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from django.contrib.auth.models import User
-from django.db import IntegrityError, transaction
+from django.db import IntegrityError
 from django.db.models import Case, DateTimeField, Exists, F, OuterRef, Q, QuerySet, Value, When
 
 from jobs.domain.verdicts import LATER_RUN, Verdict
 from jobs.ledger.audit import open_entry_within, record_change
 from jobs.ledger.consequences import follow_resolution
-from jobs.ledger.database import lock_operation
+from jobs.ledger.database import lock_operation, own_transaction, same_transaction
 from jobs.ledger.failures import note_verdict
 from jobs.ledger.operations import open_review_of, operation_for, said_of, set_status
 from jobs.ledger.review_limits import age_limit
@@ -71,7 +71,7 @@ def open_review(question: Question, *, now: datetime, opened_by: User | None = N
 
     Two who open it at once get the same one.
     """
-    with transaction.atomic():
+    with same_transaction():
         operation = operation_for(
             question.connection,
             question.queue,
@@ -83,7 +83,7 @@ def open_review(question: Question, *, now: datetime, opened_by: User | None = N
         if found := _review_of_run(operation, question.run):
             return found, False
         try:
-            with transaction.atomic():
+            with same_transaction():
                 review = _create(operation, question, now, opened_by)
         except IntegrityError:
             # Somebody else has opened it since we looked.
@@ -117,7 +117,7 @@ def refresh_review(review: Review, question: Question) -> bool:
 
 def note_looks(reviews: Collection[int], *, at: datetime, dead_until: datetime) -> None:
     """The store was asked about these (by pk). Those whose old run is dead are not due again before `dead_until`."""
-    with transaction.atomic():
+    with same_transaction():
         # In one order for all, so that two writers never wait for each other.
         locked = Review.objects.filter(pk__in=reviews).order_by("pk").select_for_update()
         rows = Review.objects.filter(pk__in=list(locked.values_list("pk", flat=True)))
@@ -129,7 +129,7 @@ def note_looks(reviews: Collection[int], *, at: datetime, dead_until: datetime) 
 def claim_review(review: Review, *, actor: User, now: datetime) -> bool:
     """Take an open review, or hold on to it; False when somebody else holds it, or it is closed."""
     is_free = Q(claimed_until=None) | Q(claimed_until__lte=now) | Q(claimed_by=actor)
-    with transaction.atomic():
+    with same_transaction():
         taken = Review.objects.filter(is_free, pk=review.pk, closed_at=None).update(
             claimed_by=actor,
             claimed_by_name=actor.get_username(),
@@ -143,7 +143,7 @@ def claim_review(review: Review, *, actor: User, now: datetime) -> bool:
 
 def release_review(review: Review, *, actor: User, now: datetime) -> bool:
     """Give a review back; False when this person does not hold it."""
-    with transaction.atomic():
+    with same_transaction():
         given = Review.objects.filter(pk=review.pk, closed_at=None, claimed_by=actor).update(
             version=F("version") + 1, **_HELD_BY_NOBODY
         )
@@ -164,7 +164,7 @@ def settle_review(review: Review, statement: Statement, *, now: datetime) -> Res
     """
     if statement.actor is None:
         return _settle_by_evidence(review, statement, now)
-    with transaction.atomic():
+    with same_transaction():
         _lock_layered(review)
         if not _take_turn(review, statement, now):
             return None
@@ -187,7 +187,7 @@ def intend_retry(review: Review, statement: Statement, *, now: datetime, **detai
     `details` are fields of AuditEntry. None as settle_review of a person. Raises RuntimeError inside a transaction.
     """
     assert statement.actor is not None
-    with transaction.atomic(durable=True):
+    with own_transaction():
         if not _take_turn(review, statement, now):
             return None
         entry = open_entry_within(actor=statement.actor, now=now, reason=statement.reason, **about(review), **details)
@@ -276,7 +276,7 @@ def _take_turn(review: Review, statement: Statement, now: datetime) -> bool:
 
 
 def _settle_by_evidence(review: Review, statement: Statement, now: datetime) -> Resolution | None:
-    with transaction.atomic():
+    with same_transaction():
         _lock_layered(review)
         # Locked, so that of this and a verdict at the same moment the later one sees the other.
         locked = Review.objects.select_for_update(of=("self",)).select_related("operation").get(pk=review.pk)

@@ -8,7 +8,6 @@ from dataclasses import replace
 from datetime import datetime, timedelta
 from typing import Any, TypeAlias
 
-from django.db import transaction
 from django.db.models import Exists, OuterRef, QuerySet
 
 from jobs.broker import connections
@@ -24,6 +23,7 @@ from jobs.domain.verdicts import Verdict, liveness_sentence
 from jobs.judging import case_of, is_in_question, is_known_dead, kept_text, question_of
 from jobs.ledger import effect_reviews, reviews
 from jobs.ledger.database import now as database_now
+from jobs.ledger.database import same_transaction
 from jobs.ledger.reviews import Question, Statement
 from jobs.models import Operation, Resolution, Review
 from jobs.observer.trouble import apart, told
@@ -101,7 +101,7 @@ def _look_at(connection: str, found: Sequence[Review], at: datetime, now: dateti
 
 def _look_by_itself(review: Review, detail: JobDetail | None, at: datetime, now: datetime, look: _Look) -> bool:
     # One transaction each: whoever locks several of them, or of the failures that they close, never waits in a circle.
-    with transaction.atomic():
+    with same_transaction():
         return look(review, _of_this_job(review, detail), at, now)
 
 

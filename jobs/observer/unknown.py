@@ -8,8 +8,6 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from typing import NamedTuple
 
-from django.db import transaction
-
 from jobs.broker import connections
 from jobs.broker.connections import Connection
 from jobs.broker.details import read_jobs
@@ -29,6 +27,7 @@ from jobs.domain.housekeeping import ORPHAN_GRACE
 from jobs.domain.noticing import decide_notice
 from jobs.judging import case_of, declared_types, function_path, kept_text, question_of, standing_of
 from jobs.ledger import reviews
+from jobs.ledger.database import same_transaction
 from jobs.ledger.events import operations_of_deliveries
 from jobs.models import NAME_LENGTH
 from jobs.observer.queues import watched_queues
@@ -273,7 +272,7 @@ def _open_apart(found: Sequence[tuple[Suspect, Seen]], now: datetime, memory: Me
 def _open_all(found: Sequence[Seen], now: datetime) -> int:
     """Open what they want, all or nothing; in one order for all, so that two observers never wait for each other."""
     ordered = sorted(_plain(found), key=lambda one: (one.detail.queue, one.detail.job.job_id))
-    with transaction.atomic():
+    with same_transaction():
         return sum(open_for(one.detail, one.case, now) for one in ordered)
 
 
