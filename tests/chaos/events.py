@@ -6,7 +6,9 @@ point that a job passes (OPSBOARD_TEST_POINTS); a submitting process sets `in_ha
 
 from __future__ import annotations
 
+import ctypes
 import os
+import resource
 import signal
 import time
 from collections.abc import Callable
@@ -74,6 +76,14 @@ def kill_both() -> None:
     """Worker and horse, as when a host is lost."""
     os.kill(os.getppid(), signal.SIGKILL)
     kill_horse()
+
+
+def exhaust() -> None:
+    """A library in C that does not ask whether it got memory."""
+    resource.setrlimit(resource.RLIMIT_AS, (2**28, 2**28))
+    libc = ctypes.CDLL(None)
+    libc.malloc.restype = ctypes.c_void_p
+    ctypes.memset(libc.malloc(ctypes.c_size_t(2**30)), 1, 2**30)
 
 
 def freeze() -> None:
@@ -190,6 +200,7 @@ EVENTS: dict[str, Callable[[], None]] = {
     "twice": twice,
     "observer": sweep,
     "stop": stop,
+    "out_of_memory": exhaust,
 }
 
 # ----------------------------------------------------------------------------------------------------------------------

@@ -94,6 +94,7 @@ in_call        | twice        | completed 1: completed - | = | = | =
 in_call        | observer     | completed 1: completed | = | = | =
 
 after_call     | kill_horse   | completed 2: lost completed | completed 1: lost completed | = | unknown 1: lost
+after_call     | out_of_memory | completed 2: lost completed | completed 1: lost completed | = | unknown 1: lost
 after_call     | kill_worker  | completed 1: completed | = | = | =
 after_call     | kill_both    | completed 2: lost completed | completed 1: lost completed | = | unknown 1: lost
 after_call     | stop         | completed 2: lost completed | completed 1: lost completed | = | unknown 1: lost
@@ -236,6 +237,7 @@ after_rename   | no_database  | completed 1: lost completed
 before_claim   | kill_worker  | completed 1: completed | = | = | =
 after_claim    | kill_worker  | completed 1: lost completed | = | = | =
 after_intent   | kill_worker  | completed 1: lost completed | = | = | unknown 0: lost
+after_call     | out_of_memory | completed 2: lost completed | completed 1: lost completed | = | unknown 1: lost
 after_call     | kill_worker  | completed 2: lost completed | completed 1: lost completed | = | unknown 1: lost
 before_finish  | kill_worker  | completed 1: lost completed | = | = | =
 
@@ -253,6 +255,7 @@ after_finish   | twice        | completed 1: completed + | = | = | =
 after_claim    | kill_horse   | completed 1: lost completed | = | = | =
 after_intent   | kill_both    | completed 1: lost completed | = | = | unknown 0: lost
 after_call     | kill_horse   | completed 2: lost completed | completed 1: lost completed | = | unknown 1: lost
+after_call     | out_of_memory | completed 2: lost completed | completed 1: lost completed | = | unknown 1: lost
 after_call     | kill_worker  | completed 1: completed | = | = | =
 
 [act@old_fork: repeatable keyed checkable unsafe]

@@ -221,9 +221,7 @@ def _set_up(folder: Path, database_url: str, redis_url: str, oracle_url: str) ->
     from django.core.management import call_command
 
     django.setup()
-    from django.db import connection
+    from tests.support import database
 
-    told = connection.settings_dict
-    parts = ("ENGINE", "NAME", "USER", "PASSWORD", "HOST", "PORT", "OPTIONS", "CONN_MAX_AGE")
-    os.environ["CHAOS_DATABASE"] = json.dumps({part: told[part] for part in parts}, default=str)
+    os.environ["CHAOS_DATABASE"] = json.dumps(database.entry())
     call_command("migrate", verbosity=0)
