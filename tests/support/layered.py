@@ -31,6 +31,8 @@ class Workshop:
 
     def __init__(self, client: Redis, queue: str = "orders") -> None:
         self.client, self.queue = client, Queue(queue, connection=client, default_timeout=30)
+        work.BEHAVIOUR.clear()
+        work.CALLS.clear()
 
     def declared(self, name: str) -> Any:
         """One of the jobs, with RQ's decorator above it."""
