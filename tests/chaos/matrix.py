@@ -68,7 +68,7 @@ def _judge(world: World, courses: list[Course], report: Report) -> None:
 
 
 def _some(possible: list[Row]) -> list[Row]:
-    """Every point, every event and every kind of worker for one class, in turn; a death around the call for each."""
+    """Every point, every event and every kind of worker for one class, in turn; the death of the process for each."""
     chosen: list[Row] = []
     seen: set[tuple[str, ...]] = set()
     cases = groupby(possible, key=lambda row: (row.job, row.queue, row.faults))
@@ -76,7 +76,7 @@ def _some(possible: list[Row]) -> list[Row]:
         classes = list(group)
         one = classes[number % len(classes)]
         marks = {(one.job, one.point), (one.job, one.events[-1]), (one.queue, one.events[-1])}
-        if {"kill_horse", one.point} <= {*one.events, "after_intent", "after_call"}:
+        if one.events[-1] == "kill_horse" and (one.queue == "fork" or one.point == "after_call"):
             chosen.extend(classes)
         elif not marks <= seen:
             chosen.append(one)

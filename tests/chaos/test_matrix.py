@@ -31,12 +31,11 @@ def report(tmp_path_factory):
     return json.loads(file.read_text())
 
 
-@pytest.mark.xdist_group("chaos")
 def test_whatever_is_killed_when_each_operation_ends_as_the_table_says_and_no_invariant_breaks(report):
     assert report["violations"] == [] and report["unsettled"] == []
     lines = [Line(**line) for line in report["lines"]]
     assert [line for line in lines if not line.is_right] == []
-    assert len(lines) > 100
+    assert len(lines) >= 130
 
 
 def test_every_row_is_one_of_a_kind():
