@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime, timedelta
+from threading import Barrier
 
 import pytest
 from django.core.exceptions import PermissionDenied
+from django.db import connections as databases
 from guardian.shortcuts import remove_perm
 
 from jobs.actions.guarded import Wish, carry_out
@@ -163,6 +166,32 @@ def test_an_older_job_of_it_is_not_queued_while_a_newer_one_is(workshop, operato
     Operation.objects.update(job_id="newer", status="queued")
     outcome = press(operator, operation, orders)
     assert (outcome.entry.decision_code, workshop.queued()) == ("already_queued", [])
+
+
+def test_its_next_attempt_may_be_hastened_where_rq_has_it_in_its_schedule(workshop, operator, orders):
+    operation = workshop.scheduled()
+    outcome = press(operator, operation, orders, verb="enqueue_job")
+    assert outcome.is_done and workshop.queued() == [operation.job_id]
+    assert (now_is(operation).status, now_is(operation).next_attempt_at) == ("queued", None)
+    workshop.work()
+    assert now_is(operation).status == "completed"
+
+
+@pytest.mark.django_db(transaction=True)
+def test_of_two_who_press_at_the_same_moment_one_has_it_run(workshop, operator, superuser):
+    operation, barrier = gone(workshop, workshop.failed()), Barrier(2)
+
+    def at_once(person):
+        try:
+            barrier.wait(10)
+            return again(person, operation)
+        finally:
+            databases.close_all()
+
+    with ThreadPoolExecutor(2) as pool:
+        outcomes = list(pool.map(at_once, (operator, superuser)))
+    assert sorted(one.status for one in outcomes) == ["changed", "done"]
+    assert len(workshop.queued()) == 1 and operation.deliveries.count() == 2
 
 
 # Cancelling -----------------------------------------------------------------------------------------------------------

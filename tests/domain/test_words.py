@@ -9,7 +9,9 @@ from jobs.broker.records import ResultKind
 from jobs.domain.findings import UNKNOWN_RESULTS, Finding
 from jobs.domain.idempotency import Idempotency
 from jobs.domain.notices import Level
-from jobs.domain.words import MOVING_STATES, STATE_WORDS, Look, state_word
+from jobs.domain.operations import AttemptOutcome, DedupCause, EffectStatus, OperationStatus
+from jobs.domain.verdicts import EVIDENCE, Verdict
+from jobs.domain.words import DEDUP_WORDS, EVIDENCE_WORDS, MOVING_STATES, STATE_WORDS, Look, state_word
 
 
 @pytest.mark.parametrize(
@@ -19,6 +21,10 @@ from jobs.domain.words import MOVING_STATES, STATE_WORDS, Look, state_word
         *ResultKind,
         *STATES,
         *Idempotency,
+        *OperationStatus,
+        *AttemptOutcome,
+        *EffectStatus,
+        *Verdict,
         *(level.word for level in Level),
         "ok",
         *("worker_busy", "worker_idle", "worker_leaving", "worker_dead"),
@@ -26,6 +32,11 @@ from jobs.domain.words import MOVING_STATES, STATE_WORDS, Look, state_word
 )
 def test_every_state_that_a_page_can_show_has_a_word(key):
     assert str(key) in STATE_WORDS
+
+
+def test_every_cause_of_a_repeat_and_every_piece_of_evidence_has_its_words():
+    assert set(DEDUP_WORDS) == set(DedupCause)
+    assert {piece.name for pieces in EVIDENCE.values() for piece in pieces} <= set(EVIDENCE_WORDS)
 
 
 @pytest.mark.parametrize("finding", sorted(UNKNOWN_RESULTS))

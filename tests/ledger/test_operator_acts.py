@@ -131,6 +131,7 @@ def test_an_attempt_whose_time_is_over_stands_in_nobodys_way(workshop, operator)
     operation = workshop.failed()
     assert operator_acts.free_if_over(operation).status == "failed"
     lost = workshop.lost(6)
+    assert requeue(operator, lost) is None
     assert operator_acts.free_if_over(lost).status == "retry_wait"
     assert lost.attempts.get(outcome="lost").death_proof == attempts.LEASE_OVER
     assert requeue(operator, lost).operation.status == "queued"

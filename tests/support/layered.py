@@ -79,6 +79,14 @@ class Workshop:
             self.failed(number), status="retry_wait", next_attempt_at=timezone.now() + timedelta(hours=1)
         )
 
+    def scheduled(self, number: int = 7) -> Operation:
+        """It failed once, and RQ has its job in the schedule for its next attempt."""
+        operation = self.waiting(number)
+        self.client.zrem("rq:failed:orders", operation.job_id)
+        self.client.zadd("rq:scheduled:orders", {operation.job_id: 4e9})
+        self.client.hset(f"rq:job:{operation.job_id}", "status", "scheduled")
+        return operation
+
     def accepted(self, number: int = 5) -> Operation:
         """It was submitted, and the process ended before it was queued."""
         with TestCase.captureOnCommitCallbacks(execute=False):
