@@ -6,6 +6,7 @@ the record is put back; where nobody knows, the observer finds out.
 
 from __future__ import annotations
 
+import logging
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
@@ -43,6 +44,7 @@ from jobs.ledger import operator_acts
 from jobs.models import AuditEntry, Operation, Queue, Review
 from jobs.permissions import RIGHT_FOR, find_operation, require
 
+log = logging.getLogger("opsboard.acts")
 OVERTAKEN = SENTENCES["changed"][1].replace("the job changed", "the operation changed")
 
 
@@ -207,6 +209,8 @@ def _push(operation: Operation) -> str:
     # This is done by RQ itself; the process of the pages has not loaded it before, since no page needs it.
     from jobs.broker import deliveries
 
+    if not deliveries.can_push(operation.connection):
+        return LEFT_TO_THE_OBSERVER
     try:
         deliveries.push_again(
             operation.connection,
@@ -217,8 +221,11 @@ def _push(operation: Operation) -> str:
             operation_id=operation.operation_id,
             dispatch=deliveries.Dispatch.from_json(operation.dispatch),
         )
-    except BrokerUnavailable:
-        return "The job store did not answer: if the job is not there, the observer queues it."
+    except Exception as error:
+        # It is on record as queued, and must not end in an error page, whatever kept RQ from it: a silent store, or a
+        # serializer that only the job's own code has.
+        log.warning("%s is on record as queued, but was not: %s", operation.operation_id, type(error).__name__)
+        return LEFT_TO_THE_OBSERVER
     return ""
 
 
@@ -262,4 +269,5 @@ def _about(wish: OperationWish, verb: str, operation: Operation) -> dict[str, An
     }
 
 
+LEFT_TO_THE_OBSERVER = "It could not be put on its queue from here: the observer does that within about a minute."
 QUEUED_AFRESH = "The operation is queued again, as a new job."

@@ -177,6 +177,26 @@ def test_its_next_attempt_may_be_hastened_where_rq_has_it_in_its_schedule(worksh
     assert now_is(operation).status == "completed"
 
 
+@pytest.mark.parametrize("trouble", ["another key prefix", "a serializer of the job's own", "a silent store"])
+def test_what_can_not_be_queued_from_here_is_left_to_the_observer(workshop, operator, settings, monkeypatch, trouble):
+    operation = gone(workshop, workshop.failed())
+    if trouble == "another key prefix":
+        settings.OPSBOARD_CONNECTIONS["default"]["prefix"] = "other"
+        connections.reset()
+    elif trouble == "a silent store":
+        monkeypatch.setattr("jobs.broker.deliveries._enqueue", unanswered)
+    else:
+        Operation.objects.update(dispatch={"serializer": "shop.serializers.Own"})
+    outcome = again(operator, now_is(operation))
+    assert outcome.is_done and "the observer does that" in outcome.sentence
+    assert (now_is(operation).status, workshop.queued()) == ("queued", [])
+    assert now_is(operation).due_at is not None
+
+
+def unanswered(*_args):
+    raise BrokerUnavailable("default", "time-out")
+
+
 @pytest.mark.django_db(transaction=True)
 def test_of_two_who_press_at_the_same_moment_one_has_it_run(workshop, operator, superuser):
     operation, barrier = gone(workshop, workshop.failed()), Barrier(2)
