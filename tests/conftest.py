@@ -11,9 +11,9 @@ from pathlib import Path
 
 import pytest
 from django.conf import settings
-from django.contrib.auth.models import User
+from django.contrib.auth.models import Permission, User
 from django.test import Client
-from guardian.shortcuts import assign_perm
+from guardian.models import UserObjectPermission
 from redis import Redis
 
 from jobs.broker import connections
@@ -230,8 +230,7 @@ def operator(orders) -> User:
 def lead(orders) -> User:
     """An operator of orders who also declares job types, reads the audit and gives access."""
     person = _person("lena", orders, ACTS)
-    for name in MODEL_WIDE:
-        assign_perm(f"opsboard_jobs.{name}", person)
+    person.user_permissions.add(*_rights(*MODEL_WIDE))
     return person
 
 
@@ -254,9 +253,19 @@ def pia(payroll) -> User:
 
 def _person(name, queue, acts) -> User:
     person = User.objects.create_user(name, password=PASSWORD)
-    for permission in ("view_queue", *acts):
-        assign_perm(f"opsboard_jobs.{permission}", person, queue)
+    given = {"user": person, "object_pk": str(queue.pk)}
+    # At once: guardian's own way takes a dozen queries for each.
+    UserObjectPermission.objects.bulk_create(
+        UserObjectPermission(**given, permission=one, content_type_id=one.content_type_id)
+        for one in _rights("view_queue", *acts)
+    )
     return person
+
+
+def _rights(*names) -> list[Permission]:
+    found = list(Permission.objects.filter(content_type__app_label="opsboard_jobs", codename__in=names))
+    assert len(found) == len(names)
+    return found
 
 
 @pytest.fixture
