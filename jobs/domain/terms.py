@@ -5,9 +5,13 @@ from __future__ import annotations
 from jobs.domain.findings import LONGEST_LIMIT_SECONDS
 
 
-def retry_terms(*, timeout_seconds: int | None, retries_left: int | None) -> str:
-    """One sentence: the time limit that it gets, and what RQ will do should it fail again. Units: seconds, runs."""
-    return f"It runs {_limit(timeout_seconds)}; {_after_a_failure(retries_left)}."
+def retry_terms(*, timeout_seconds: int | None, retries_left: int | None, is_layered: bool = False) -> str:
+    """One sentence: the time limit that it gets, and what follows should it fail again. Units: seconds, runs.
+
+    `is_layered`: then not RQ but its operation has it run again, as far as that is safe.
+    """
+    after = "should it fail, its operation decides what is next" if is_layered else _after_a_failure(retries_left)
+    return f"It runs {_limit(timeout_seconds)}; {after}."
 
 
 def _limit(seconds: int | None) -> str:

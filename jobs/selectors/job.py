@@ -180,7 +180,11 @@ def job_page(user: User, visibility: Visibility, queue: Queue, job_id: str, *, n
 
 
 def _offers(case: Case, rights: Container[Permission]) -> tuple[Offer, ...]:
-    terms = retry_terms(timeout_seconds=case.evidence.timeout_seconds, retries_left=case.evidence.retries_left)
+    terms = retry_terms(
+        timeout_seconds=case.evidence.timeout_seconds,
+        retries_left=case.evidence.retries_left,
+        is_layered=case.layered is not None,
+    )
     return tuple(
         Offer(
             verb=verb,

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 from django.db.models import Q
 
+from jobs.ledger.events import operation_of_delivery
 from jobs.ledger.failures import digest_of, failed_job
 from jobs.ledger.operations import operation_of_job, plain_operation_id
 from jobs.models import Delivery, FailedJob, Operation
@@ -42,8 +43,8 @@ def parse_plain(operation_id: str) -> tuple[str, str] | None:
 
 
 def record_of(connection: str, queue: str, job_id: str) -> Record | None:
-    """The record of a job of one queue, if it is in the index of failures or an operation."""
-    operation = operation_of_job(connection, queue, job_id)
+    """The record of a job of one queue, if it delivered an operation, has one of its own, or is among the failures."""
+    operation = operation_of_delivery(connection, queue, job_id) or operation_of_job(connection, queue, job_id)
     if operation is not None:
         return _of_operation(operation)
     row = failed_job(connection, queue, job_id)

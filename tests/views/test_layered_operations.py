@@ -188,6 +188,15 @@ def test_the_page_of_its_job_says_how_it_stands_and_what_a_retry_would_do(worksh
     page = Page(sign_in(operator).get(at("job", "orders", operation.job_id)))
     assert "R24: nothing_begun" in page.text and address(operation) in page.links
     assert "Declare this job type" not in page.text
+    assert "its operation decides what is next" in page.text
+
+
+def test_the_page_of_an_older_job_that_redis_has_lost_leads_to_it(workshop, operator, sign_in):
+    operation = workshop.failed()
+    Operation.objects.update(job_id="newer")
+    workshop.client.flushall()
+    answer = sign_in(operator).get(at("job", "orders", operation.job_id))
+    assert answer.status_code == 404 and address(operation) in Page(answer).links
 
 
 def test_where_rq_says_failed_and_the_operation_is_done_the_page_says_who_is_right(workshop, operator, sign_in):
