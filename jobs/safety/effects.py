@@ -109,8 +109,9 @@ class EffectHandle:
         row = self._begun_row()
         known_as = storable(external_id or _id_in(result))
         is_kept = _is_json(result)
-        ledger.complete(row, self._running.attempt, external_id=known_as, result=result if is_kept else None)
+        # Before it is written: if that fails, the log is the only place that has it.
         _bind_external_id(known_as)
+        ledger.complete(row, self._running.attempt, external_id=known_as, result=result if is_kept else None)
         tell("effect completed", effect=self.name)
         if not is_kept:
             raise MisuseError(f"“{self.name}” is done, and what it returned is no small JSON: return its id.")

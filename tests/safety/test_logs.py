@@ -12,6 +12,7 @@ from types import SimpleNamespace
 
 import pytest
 import structlog
+from django.db import OperationalError
 from rq import Queue
 from rq.timeouts import JobTimeoutException
 
@@ -129,3 +130,14 @@ def test_a_worker_of_our_own_settings_prints_nothing_but_json(redis_client, valk
     )
     written = [json.loads(line) for line in (done.stdout + done.stderr).splitlines()]
     assert [line for line in written if "ZeroDivisionError" in str(line)]
+
+
+def test_an_id_that_the_database_did_not_take_is_in_the_log(declared, run_all, lines, monkeypatch):
+    def lose(*_args, **_facts):
+        raise OperationalError("the connection is gone")
+
+    monkeypatch.setattr("jobs.ledger.effects.complete", lose)
+    declared["act"].submit("unsafe", 5)
+    run_all()
+    (end,) = about(lines(), "attempt ends")
+    assert (end["finalStatus"], end["externalCorrelationId"]) == ("unknown", "id-unsafe-5")
