@@ -216,6 +216,19 @@ def test_lists_say_what_a_retry_would_come_to_and_lead_to_the_operation(workshop
         assert "safe" in page.text and "in review" in page.text
 
 
+@pytest.mark.parametrize("place", ["failed", "queue-state", "reviews", "observer", "overview"])
+def test_a_list_costs_as_many_queries_for_many_operations_as_for_one(workshop, operator, sign_in, place):
+    browser, costs, numbers = sign_in(operator), [], iter(range(100))
+    address_of_list = at(place, *(("orders", "failed") if place == "queue-state" else ()))
+    for more in (1, 5):
+        for _each in range(more):
+            workshop.failed(next(numbers))
+            workshop.in_review(next(numbers))
+        browser.get(address_of_list)
+        costs.append(queries_of(lambda: browser.get(address_of_list)))
+    assert costs[0] == costs[1]
+
+
 def test_ticked_jobs_are_answered_by_the_same_table(workshop, operator, sign_in):
     failed, unknown = workshop.failed(), workshop.in_review()
     browser = sign_in(operator)
