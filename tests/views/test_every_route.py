@@ -153,6 +153,8 @@ ACTS = {
     "access-take": "revoke_access",
 }
 """The addresses that change something for others, and what the record calls it."""
+JOBS = {"job-enqueue": "later-1", "job-cancel": "next-1", "job-stop": "slow-1", "job-remove-entry": "ghost"}
+"""Of the acts that can't be carried out on the failed one, the job on which they can."""
 PEOPLE = {"outsider": "nina", "viewer": "vera", "operator": "otto", "pia": "pia", "lead": "lena", "superuser": "root"}
 GRANTS = [UserObjectPermission, GroupObjectPermission]
 NOWHERE = "/nowhere/"
@@ -192,27 +194,26 @@ def _held(request, route, who):
 
 
 @pytest.fixture
-def fields(shop, viewer):
-    """What each act needs to be carried out; other addresses get the fields of a retry."""
+def fields(shop, viewer, route):
+    """What the act at this address needs to be carried out; other addresses get the fields of a retry."""
     group = f"group:{Group.objects.get(name='Viewers').pk}"
     place = {"connection": "default", "queue": "orders", "holder": group}
-    seen = {"seen": read("4711").seen}
+    seen = {"seen": read(JOBS.get(route, "4711")).seen}
     return {
         **dict.fromkeys(ROUTES, seen),
         "operation-retry": {"seen": "0"},
         "operation-cancel": {"seen": "0", "confirmed": "cancel"},
-        "job-enqueue": {"seen": read("later-1").seen},
-        "job-cancel": {"seen": read("next-1").seen, "confirmed": "cancel"},
-        "job-stop": {"seen": read("slow-1").seen, "confirmed": "stop"},
+        "job-cancel": {**seen, "confirmed": "cancel"},
+        "job-stop": {**seen, "confirmed": "stop"},
         "job-delete": {**seen, "confirmed": "delete", "typed": "boom"},
-        "job-remove-entry": {"seen": read("ghost").seen, "confirmed": "remove_entry"},
+        "job-remove-entry": {**seen, "confirmed": "remove_entry"},
         "ticked": {"connection": "default", "verb": "retry_job", "row": Tick("orders", "4711", seen["seen"]).encode()},
         "review-resolve": review_fields(Review.objects.get(), Verdict.ABANDON),
         "login": {"username": "vera", "password": PASSWORD},
         "job-type": {"idempotency": "unsafe"},
         "access-give": {**place, "permission": "retry_job"},
         "access-take": {**place, "permission": "view_queue"},
-    }
+    }[route]
 
 
 def state(shop):
@@ -226,7 +227,7 @@ def state(shop):
 
 def token_of(browser):
     """From the page that is open to everybody: its sign-in form, or the form that signs out."""
-    page = Page(browser.get(at("overview"), follow=True))
+    page = Page(browser.get(at("lookup"), follow=True))
     return {"csrfmiddlewaretoken": next(form.fields["csrfmiddlewaretoken"] for form in page.forms if form.fields)}
 
 
@@ -242,7 +243,7 @@ def test_looking_and_a_post_without_its_token_are_answered_as_the_table_says_and
 ):
     browser, address = browser_of(who, strict=True), every_address()[route]
     before, session = state(shop), dict(browser.session)
-    answers = [browser.get(address), browser.head(address), browser.post(address, fields[route])]
+    answers = [browser.get(address), browser.head(address), browser.post(address, fields)]
     read, bare = (ANSWERS[route, way, who] for way in ("read", "bare"))
     assert [answer.status_code for answer in answers] == [read, read, bare]
     assert read != 404 or answers[0].content == browser.get(NOWHERE).content
@@ -254,7 +255,7 @@ def test_looking_and_a_post_without_its_token_are_answered_as_the_table_says_and
 @everybody
 def test_a_post_with_its_token_is_answered_as_the_table_says_and_on_record(browser_of, shop, fields, route, who):
     browser, before = browser_of(who, strict=True), state(shop)
-    answer = browser.post(every_address()[route], fields[route] | token_of(browser))
+    answer = browser.post(every_address()[route], fields | token_of(browser))
     assert answer.status_code == ANSWERS[route, "post", who]
     assert answer.status_code != 404 or answer.content == browser.get(NOWHERE).content
     after, is_done = state(shop), answer.status_code == 302
@@ -271,7 +272,7 @@ def test_a_post_with_its_token_is_answered_as_the_table_says_and_on_record(brows
 @pytest.mark.parametrize("route", ["queue-state", "job", *(f"job-{word}" for word in ACT_SLUGS.values())])
 def test_a_hidden_queue_is_answered_like_one_that_is_not_there(browser_of, fields, route, who):
     browser, hidden = browser_of(who), every_address()[route]
-    for ask in (browser.get, lambda address: browser.post(address, fields[route])):
+    for ask in (browser.get, lambda address: browser.post(address, fields)):
         there, nowhere = (ask(hidden.replace("orders", name)) for name in ("orders", "nowhere"))
         assert there.status_code == nowhere.status_code in (404, 405)
         assert there.content == nowhere.content
