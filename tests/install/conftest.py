@@ -41,7 +41,7 @@ def environment(wheel, tmp_path_factory) -> Path:
     site = next(folder.glob("lib/python*/site-packages"))
     _pip("--python", str(python), "install", "--no-deps", "--no-index", str(wheel))
     asked = metadata.PathDistribution(next(site.glob("*.dist-info"))).requires or []
-    driver = ["psycopg", "psycopg-binary"] if "TEST_DATABASE_URL" in os.environ else []
+    driver = ["psycopg", "psycopg-binary"] if os.environ.get("TEST_DATABASE_URL") else []
     for name in _closure([*asked, *driver]):
         _link(name, site)
     return python

@@ -39,6 +39,14 @@ class Project:
             database["OPTIONS"] = {"options": "-c search_path=nowhere"}
         return self.having(DATABASE=json.dumps(database))
 
+    @property
+    def database_url(self) -> str:
+        """Where opsboard would find it."""
+        database = json.loads(self.environ["DATABASE"])
+        if database["ENGINE"].endswith("sqlite3"):
+            return f"sqlite:///{database['NAME']}"
+        return f"postgres://{database['USER']}@{database['HOST']}:{database['PORT']}/{database['NAME']}"
+
     def run(self, *arguments: str) -> str:
         """What its interpreter prints, standard output only; it must end well."""
         command = [str(self.python), "-W", "error::DeprecationWarning:jobs", *arguments]
@@ -72,7 +80,7 @@ class Project:
 def database_of(folder: Path) -> Iterator[dict[str, Any]]:
     """Django's description of a new database: a file in the folder, or one beside that of TEST_DATABASE_URL."""
     url = os.environ.get("TEST_DATABASE_URL")
-    if url is None:
+    if not url:
         yield {"ENGINE": "django.db.backends.sqlite3", "NAME": str(folder / "shop.sqlite3")}
         return
     name = f"opsboard_install_{os.getpid()}"

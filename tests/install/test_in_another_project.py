@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+import sys
+from dataclasses import replace
+from pathlib import Path
 from zipfile import ZipFile
 
 import pytest
+
+from tests.support.real_rq import ROOT
 
 pytestmark = pytest.mark.usefixtures("redis_client")
 ENDS = """
@@ -60,3 +65,18 @@ def test_the_projects_own_templates_and_checks_work_and_an_observer_may_run_ther
     ]
     assert "no issues" in project.manage("check")
     project.manage("observe", "--once")
+
+
+def test_opsboard_can_be_pointed_at_the_projects_database_and_finds_its_operations(project, tmp_path):
+    project.do("send_invoice.submit('seen-1')")
+    code = """
+from django.core.management import call_command
+call_command("migrate", verbosity=0)
+from jobs.models import Operation
+print(Operation.objects.get(operation_id="invoice:seen-1").connection)
+"""
+    environ = {"DATABASE_URL": project.database_url, "REDIS_URL": project.environ["REDIS_URL"]}
+    opsboard = replace(project, python=Path(sys.executable), folder=ROOT).having(
+        DJANGO_SETTINGS_MODULE="opsboard.settings", OPSBOARD_VAR=str(tmp_path), **environ
+    )
+    assert opsboard.run("-c", f"import django; django.setup(){code}").split() == ["default"]
