@@ -100,6 +100,11 @@ class LayeredPage:
         return "in_review" if self.open_review else self.operation.status
 
     @property
+    def is_moving(self) -> bool:
+        """Whether it may change without anybody's act, so that its page refreshes."""
+        return self.operation.status not in (*TERMINAL, Operation.Status.UNKNOWN)
+
+    @property
     def offered(self) -> tuple[OperationOffer, ...]:
         """The acts worth speaking of: what is over is not cancelled."""
         is_over = self.operation.status in TERMINAL

@@ -26,7 +26,7 @@ def operation(request: SignedInRequest, operation_id: str) -> HttpResponse:
         page = _layered(request, operation_id)
     except OperationNotVisible:
         return _plain(request, operation_id)
-    return render_page(request, "layered_operation_page.html", {"page": page})
+    return render_page(request, "layered_operation_page.html", {"page": page}, part="_operation_state_part.html")
 
 
 @asks_first

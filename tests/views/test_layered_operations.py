@@ -51,6 +51,16 @@ def test_opening_it_writes_nothing(workshop, operator, sign_in):
     assert (snapshot(workshop.client), operation.version) == before
 
 
+def test_while_it_may_change_its_page_refreshes_and_says_when_it_has_moved_on(workshop, operator, sign_in):
+    operation, browser = workshop.submitted(), sign_in(operator)
+    page = opened(browser, operation)
+    assert [one.attributes["hx-get"] for one in page.elements if "data-poll" in one.attributes] == ["?shown=queued"]
+    workshop.work()
+    part = Page(browser.get(f"{address(operation)}?shown=queued", headers={"hx-request": "true"}))
+    assert "has moved on since this page was opened" in part.text and "What happened" not in part.text
+    assert not [one for one in opened(browser, operation).elements if "data-poll" in one.attributes]
+
+
 def test_one_press_has_a_failed_one_run_again(workshop, operator, sign_in):
     operation, browser = workshop.failed(), sign_in(operator)
     form = next(form for form in opened(browser, operation).forms if form.action == address(operation, "retry"))
