@@ -31,6 +31,7 @@ class Workshop:
 
     def __init__(self, client: Redis, queue: str = "orders") -> None:
         self.client, self.queue = client, Queue(queue, connection=client, default_timeout=30)
+        forget()
         work.BEHAVIOUR.clear()
         work.CALLS.clear()
 
@@ -135,8 +136,7 @@ class Workshop:
         work.BEHAVIOUR["touch"] = lambda _order: seen.append(look(Operation.objects.get()))
         self.declared("touch").delay(number)
         self.work()
-        work.BEHAVIOUR.clear()
-        work.CALLS.clear()
+        forget()
         return seen[0]
 
     def _moved(self, operation: Operation, **changes: Any) -> Operation:
@@ -210,8 +210,13 @@ def behaving(key: str, error: Exception | None) -> Iterator[None]:
     try:
         yield
     finally:
-        work.BEHAVIOUR.clear()
-        work.CALLS.clear()
+        forget()
+
+
+def forget() -> None:
+    """What the jobs were to do, and what they have done."""
+    work.BEHAVIOUR.clear()
+    work.CALLS.clear()
 
 
 def queries_of(call: Any) -> int:
