@@ -11,7 +11,8 @@ from tests.mutations.mutants import NONE
 from tests.mutations.safeguards import SAFEGUARDS
 from tests.support.real_rq import ROOT
 
-PYTEST = [sys.executable, "-m", "pytest", "-q", "-p", "tests.mutations.mutants", "-p", "no:randomly"]
+# One after the other they have one database, which only the first has to make.
+PYTEST = [sys.executable, "-m", "pytest", "-q", "-p", "tests.mutations.mutants", "-p", "no:randomly", "--reuse-db"]
 
 
 def test_without_any_one_of_them_they_fail(tmp_path):
