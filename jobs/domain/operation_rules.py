@@ -101,13 +101,15 @@ def _r7_in_progress(question: Question) -> Decision | None:
 
 
 def _r14_other_code(question: Question) -> Decision | None:
+    """It counts as failed until then, so it is said what may have happened: nobody may take it for nothing."""
+    left = _left_open(question.snapshot)
     if not question.snapshot.is_code_known:
-        sentence = "This release has no such function. Deploy code that accepts the stored call, then retry."
+        sentence = f"This release has no such function. Deploy code that accepts the stored call, then retry.{left}"
         return Decision(Action.REFUSE, "code_missing", sentence, "R14")
     if not question.snapshot.does_call_bind:
         sentence = (
             "The stored arguments do not fit the function’s parameters in this release. "
-            "Deploy code that accepts the stored call, then retry."
+            f"Deploy code that accepts the stored call, then retry.{left}"
         )
         return Decision(Action.REFUSE, "signature_mismatch", sentence, "R14")
     return None
@@ -271,6 +273,12 @@ def _give_up(snapshot: Snapshot, why: str, *, code: str, code_if_open: str, rule
         sentence = f"{why} {name_effects(doubtful)} may have happened: somebody has to find out first."
         return Decision(Action.REVIEW, code_if_open, sentence, rule)
     return Decision(Action.FAIL, code, f"{why} Retry by hand after finding the cause.{_done(snapshot)}", rule)
+
+
+def _left_open(snapshot: Snapshot) -> str:
+    """What may have happened of an operation that can't be taken up now."""
+    doubtful = _open_effects(snapshot)
+    return f" Begun, and may have happened: {name_effects(doubtful)}." if doubtful else ""
 
 
 def _done(snapshot: Snapshot) -> str:

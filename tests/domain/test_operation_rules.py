@@ -176,6 +176,7 @@ SENTENCES = [
     (of(effect("checkable", may_still_act=True)), "may still act: a check now would prove nothing."),
     (STATES["open checkable, not settled"], "The other side may still change its answer until 2026-03-14 16:09:26"),
     (STATES["open checkable, asked often"], "was asked 5 times whether “charge” happened"),
+    (STATES["no code, live key"], "then retry. Begun, and may have happened: “charge”."),
     (STATES["bad data"], "Repeating will not help: “InvoiceInvalid: no address”. Fix the data, then retry"),
     (rested(**{**PERMANENT, "last_message": ""}), "Repeating will not help. Fix the data"),
     (STATES["bad data, one done"], "Happened already: “charge”."),
