@@ -8,12 +8,13 @@ from jobs.ledger import effects, rescues
 from jobs.models import Operation
 from tests.support.op_ledger import claimed, plan, taken_over
 
-pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.usefixtures("clock")]
+pytestmark = pytest.mark.django_db(transaction=True)
 
 
 @pytest.fixture
-def waiting():
+def waiting(clock, monkeypatch):
     """Its process was killed in the middle of a keyed call, the only effect that it has declared."""
+    monkeypatch.setattr(rescues, "database_now", clock)
     operation, attempt = claimed(declared_effects=("charge",))
     effects.begin(operation, attempt, plan("keyed"))
     taken_over(operation)
