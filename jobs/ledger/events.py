@@ -54,13 +54,18 @@ def operations_of_deliveries(connection: str, jobs: Collection[tuple[str, str]])
     """The same for many RQ jobs by (queue, job id): those that deliver an operation; two queries, none for none."""
     if not jobs:
         return {}
-    wanted, ids = set(jobs), {job_id for _queue, job_id in jobs}
+    # By their queues too, though the ids alone would do: only so an index finds them.
+    named = {
+        "connection": connection,
+        "queue__in": {queue for queue, _id in jobs},
+        "job_id__in": {one for _, one in jobs},
+    }
     layered = Operation.objects.exclude(origin=Operation.Origin.PLAIN)
-    dispatched = layered.filter(connection=connection, job_id__in=ids)
+    dispatched = layered.filter(**named)
     found = {(one.queue, one.job_id): one for one in dispatched.order_by("created_at", "id")}
-    delivered = Delivery.objects.filter(connection=connection, job_id__in=ids).select_related("operation")
+    delivered = Delivery.objects.filter(**named).select_related("operation")
     found |= {(one.queue, one.job_id): one.operation for one in delivered.order_by("at", "id")}
-    return {place: operation for place, operation in found.items() if place in wanted}
+    return {place: operation for place, operation in found.items() if place in jobs}
 
 
 def dedup_cause(operation: Operation, job_id: str, *, was_abandoned: bool) -> DedupCause:
