@@ -11,6 +11,7 @@ from django.db import connection as database
 from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 
+from jobs.broker import connections
 from jobs.broker.errors import BrokerUnavailable
 from jobs.ledger import attempts, rescues
 from jobs.models import Operation, Review
@@ -20,6 +21,11 @@ from tests.support.operations import QUEUE, accepted, begun, due, lay_out, lease
 from tests.support.traffic import count_traffic
 
 pytestmark = pytest.mark.django_db(transaction=True)
+
+
+@pytest.fixture(autouse=True)
+def _nothing_said():
+    operations._said.clear()
 
 
 def look():
@@ -170,10 +176,22 @@ def test_a_job_that_waits_for_long_is_looked_at_less_often(redis_client):
 
 def test_operations_of_a_connection_that_is_not_configured_are_left_alone_and_told_of(redis_client, caplog):
     operation = due(accepted(connection="elsewhere"))
-    running = due(accepted(6, connection="elsewhere"), status="running", lease_until=timezone.now())
+    running = accepted(6, connection="elsewhere")
+    begun(running, lease=-1)
+    due(running)
     assert look() == (0, 0) and operations.mend(timezone.now()) == 0
     assert (fresh(operation).status, fresh(running).status) == ("accepted", "running")
     assert "operations of the connection elsewhere are left alone, since it is not configured: 2" in caplog.text
+
+
+def test_operations_of_a_connection_with_another_key_prefix_are_left_alone_and_told_of(
+    redis_client, valkey, settings, caplog
+):
+    operation = due(accepted())
+    settings.OPSBOARD_CONNECTIONS = {"default": {"url": valkey.url, "prefix": "other"}}
+    connections.reset()
+    assert look() == (0, 0) and fresh(operation).status == "accepted"
+    assert "operations of default are left alone: start the observer with the RQ_KEY_PREFIX" in caplog.text
 
 
 def test_one_that_is_due_later_is_left_alone(redis_client):
@@ -356,8 +374,6 @@ def test_one_with_which_something_unforeseen_happens_holds_up_no_other(redis_cli
 
 
 def test_a_store_that_is_away_changes_nothing(valkey, settings, redis_client):
-    from jobs.broker import connections
-
     operation = due(accepted())
     settings.OPSBOARD_CONNECTIONS = {"default": {"url": "redis://127.0.0.1:1/0"}}
     connections.reset()

@@ -147,7 +147,8 @@ def test_it_is_left_alone_by_what_follows_plain_ones(asked):
     Review.objects.update(closed_at=timezone.now(), verdict="did_not_happen")
     follower.follow_closed(timezone.now())
     review = Review.objects.get()
-    assert (review.finding, review.looked_at) == ("effect_unknown", None) and not Resolution.objects.exists()
+    assert (review.finding, review.looked_at, review.look_due_at) == ("effect_unknown", None, asked.look_due_at)
+    assert not Resolution.objects.exists()
 
 
 def test_what_is_known_of_its_attempt_is_kept_up_to_date(asked):
