@@ -33,7 +33,13 @@ def _said_of(current: Effect, attempt: Attempt, external_id: str) -> tuple[str, 
         return events.Kind.CONTRADICTION, _DENIED
     if _is_another(current, external_id):
         return events.Kind.CONTRADICTION, _TWO_IDS
-    return events.Kind.LATE_EVIDENCE, _REPEATED if current.begun_by_id == attempt.pk else _LATE
+    return events.Kind.LATE_EVIDENCE, _REPEATED if _is_repeat(current, attempt) else _LATE
+
+
+def _is_repeat(current: Effect, attempt: Attempt) -> bool:
+    """It was begun again by this attempt, and meanwhile the call before this one was known to have succeeded."""
+    is_newest = current.begun_by_id == attempt.pk and current.begun_at != current.first_begun_at
+    return is_newest and current.status == EffectStatus.COMPLETED
 
 
 def _changes(current: Effect, external_id: str, result: Any, now: datetime) -> dict[str, Any]:
