@@ -6,17 +6,20 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
 from itertools import count
-from typing import Any
+from types import SimpleNamespace
+from typing import Any, cast
 
 import pytest
 
 from jobs.domain.backoff import Backoff
 from jobs.domain.idempotency import Idempotency
 from jobs.domain.operations import ErrorKind
-from jobs.ledger import adoption, attempts, effects
+from jobs.domain.verdicts import Verdict
+from jobs.ledger import adoption, attempts, effects, rescues
 from jobs.ledger.attempts import Claim, Delivered, Failure
+from jobs.ledger.consequences import follow_resolution
 from jobs.ledger.effects import Plan
-from jobs.models import Attempt, Effect, Operation
+from jobs.models import Attempt, Effect, Operation, Review
 from jobs.safety.calls import fingerprint
 
 START = datetime(2026, 3, 14, 15, 9, 26, tzinfo=UTC)
@@ -44,7 +47,7 @@ def clock_in_hand() -> Iterator[Clock]:
     """All of the ledger goes by this clock for as long as the block lasts."""
     clock = Clock()
     with pytest.MonkeyPatch.context() as patch:
-        for module in (adoption, attempts, effects):
+        for module in (adoption, attempts, effects, rescues):
             patch.setattr(module, "database_now", clock)
         yield clock
 
@@ -124,6 +127,13 @@ def fail(operation: Operation, attempt: Attempt, **changes: Any) -> Any:
     """The attempt raises: something that may pass, unless told otherwise."""
     usual: dict[str, Any] = {"kind": ErrorKind.TRANSIENT, "error_class": "OSError", "error_line": "no answer"}
     return attempts.fail(operation, attempt, Failure(**(usual | changes)), chance=0.5)
+
+
+def resolve(review: Review, verdict: Verdict, now: datetime, **evidence: Any) -> None:
+    """What a person says in this review, and what follows from it for effect and operation."""
+    Review.objects.filter(pk=review.pk).update(closed_at=now, verdict=verdict)
+    said = SimpleNamespace(verdict=verdict, evidence=evidence, source="human", reason="looked it up")
+    follow_resolution(review, cast(Any, said), now)
 
 
 def taken_over(operation: Operation, *, proof: str = "process_gone") -> Any:
