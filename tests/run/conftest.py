@@ -3,6 +3,10 @@
 from __future__ import annotations
 
 import fcntl
+import os
+import shutil
+import subprocess
+import sys
 import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -11,6 +15,7 @@ from pathlib import Path
 import pytest
 
 from tests.support.make_run import MakeRun
+from tests.support.real_rq import ROOT
 
 
 @pytest.fixture
@@ -28,10 +33,21 @@ def make_run(tmp_path) -> Iterator[Callable[..., MakeRun]]:
         run.end()
 
 
+@pytest.fixture(scope="module")
+def _migrated(tmp_path_factory) -> Path:
+    folder = tmp_path_factory.mktemp("migrated")
+    file = folder / "own.sqlite3"
+    environ = {"PATH": os.environ["PATH"], "OPSBOARD_VAR": str(folder / "var"), "DATABASE_URL": f"sqlite:///{file}"}
+    command = [sys.executable, "manage.py", "migrate", "--no-input", "--verbosity", "0"]
+    subprocess.run(command, cwd=ROOT, env=environ, check=True)
+    return file
+
+
 @pytest.fixture
-def bare_run(make_run, tmp_path) -> MakeRun:
+def bare_run(make_run, tmp_path, _migrated) -> MakeRun:
     """A run with a database named by the person, and therefore without the demo: up sooner."""
-    return make_run(DATABASE_URL=f"sqlite:///{tmp_path / 'own.sqlite3'}")
+    own = shutil.copy(_migrated, tmp_path / "own.sqlite3")
+    return make_run(DATABASE_URL=f"sqlite:///{own}", GUNICORN_CMD_ARGS="--workers=1")
 
 
 @pytest.fixture(scope="module")

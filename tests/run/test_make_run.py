@@ -152,12 +152,6 @@ def test_on_ones_own_rq_admin_is_made_once_and_the_queues_are_given(make_run, re
     assert "admin" not in make_run(REDIS_URL=valkey.url).text
 
 
-def test_a_database_of_ones_own_gets_no_demo(bare_run):
-    assert _accounts(bare_run) == []
-    with Redis.from_url(bare_run.redis_url) as client:
-        assert list(client.scan_iter("rq:job:*")) == []
-
-
 # Refusals -------------------------------------------------------------------------------------------------------------
 
 
@@ -181,7 +175,10 @@ def test_a_setting_that_cannot_be_read_is_said_in_one_sentence(make_run):
 # The end --------------------------------------------------------------------------------------------------------------
 
 
-def test_ctrl_c_stops_everything(bare_run):
+def test_on_a_database_of_ones_own_there_is_no_demo_and_ctrl_c_stops_everything(bare_run):
+    assert _accounts(bare_run) == []
+    with Redis.from_url(bare_run.redis_url) as client:
+        assert list(client.scan_iter("rq:job:*")) == []
     bare_run.press_ctrl_c()
     bare_run.wait()
     assert [line for line in bare_run.lines if not line.startswith("make:")][-2:] == ["Stopping.", "Stopped."]
