@@ -51,7 +51,8 @@ def decide_effect_verdict(verdict: Verdict, asked: InReview) -> Decision:
         return Decision(
             Action.WAIT, "quarantine", _until(asked), "R12", not_before=asked.acts_until or asked.settles_at
         )
-    return Decision(Action.RECORD, _CODES.get(verdict, verdict.value), _FOLLOWS[verdict])
+    follows = _ALL_DONE if verdict is Verdict.HAPPENED and asked.effect is None else _FOLLOWS[verdict]
+    return Decision(Action.RECORD, _CODES.get(verdict, verdict.value), follows)
 
 
 def liveness_of_effect(asked: InReview) -> str:
@@ -73,6 +74,7 @@ def _until(asked: InReview) -> str:
 
 
 _CODES = {Verdict.HAPPENED: "said_happened", Verdict.DID_NOT_HAPPEN: "said_not_happened"}
+_ALL_DONE = "It counts as done, all of it: the operation is completed, and nothing of it is run again."
 _FOLLOWS = {
     Verdict.HAPPENED: "It counts as done and is not done again; what is left of the operation goes on.",
     Verdict.DID_NOT_HAPPEN: "It is done again, under the same key, as soon as the observer queues the operation.",

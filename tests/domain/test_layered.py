@@ -208,3 +208,9 @@ def test_a_fact_may_be_said_at_any_time(verdict, now):
 def test_the_other_side_is_asked_again_only_where_the_code_can_ask(now):
     assert decide_effect_verdict(Verdict.PROBE_AGAIN, asked(now)).code == "no_probe"
     assert decide_effect_verdict(Verdict.PROBE_AGAIN, InReview(effect=None, now=now)).code == "no_probe"
+
+
+def test_of_what_ran_unseen_it_is_said_that_nothing_is_left_to_do(now):
+    unseen, seen = InReview(effect=None, now=now), asked(now)
+    assert "the operation is completed" in decide_effect_verdict(Verdict.HAPPENED, unseen).sentence
+    assert "what is left of the operation goes on" in decide_effect_verdict(Verdict.HAPPENED, seen).sentence
