@@ -94,9 +94,7 @@ def freeze() -> None:
 
 def freeze_with_alarm() -> None:
     """As above, and RQ's alarm rings as soon as it goes on. Whoever drives the world wakes it."""
-    mark = folder() / "frozen" / _key_in_hand()
-    mark.with_suffix(".new").write_text(str(os.getpid()))
-    mark.with_suffix(".new").rename(mark)
+    (folder() / "frozen" / f"{_key_in_hand()}@{os.getpid()}").write_text(str(os.getpid()))
     os.kill(os.getpid(), signal.SIGSTOP)
 
 

@@ -154,11 +154,13 @@ class Storm:
         from tests.oracle import client as oracle
 
         counts, effects = self.report.counts, oracle.counts(self.world.oracle)
-        counts["operations"] = Operation.objects.count()
+        counts["operations"] = Operation.objects.exclude(origin="plain").count()
         counts["attempts"] = Attempt.objects.filter(number__gt=0).count()
         counts["effects"] = sum(effects.values())
         counts["repeated by those that may"] = sum(count > 1 for key, count in effects.items() if "~repeatable~" in key)
-        counts["duplicates"] = sum(line.startswith("I1") for line in self.report.violations)
+        may_not = {key: count for key, count in effects.items() if "~repeatable~" not in key}
+        counts["duplicates"] = sum(count > 1 for count in may_not.values())
+        counts["duplicates not on record"] = sum(line.startswith("I1") for line in self.report.violations)
         counts["lost"] = sum(line.startswith("I5") for line in self.report.violations)
         counts["skipped"] = OperationEvent.objects.filter(kind="dedup").count()
         counts["late evidence"] = OperationEvent.objects.filter(kind="late_evidence").count()
