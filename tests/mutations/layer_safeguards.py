@@ -5,6 +5,7 @@ from __future__ import annotations
 from tests.mutations.safeguard import Safeguard
 
 ATTEMPTS = "tests/ledger/test_op_attempts.py"
+BOUNDS = "tests/ledger/test_op_bounds.py"
 EFFECTS = "tests/ledger/test_op_effects.py"
 DIES = f"{EFFECTS}::test_an_attempt_that_dies_in_its_call_leaves_what_its_class_makes_of_that"
 FENCES = "tests/ledger/test_op_fences.py"
@@ -12,6 +13,7 @@ LATE = "tests/ledger/test_op_late_evidence.py"
 MISUSE = "tests/safety/test_misuse.py"
 VERDICTS = "tests/domain/test_layered.py"
 RULES = "tests/domain/test_operation_rules.py"
+UNSEEN = "tests/ledger/test_unseen_runs.py"
 ONE_OF_TWO = "tests/observer/test_operations.py::test_of_two_observers_at_once_one_queues_it"
 
 LAYER_SAFEGUARDS = {
@@ -105,5 +107,17 @@ LAYER_SAFEGUARDS = {
         place="jobs.ledger.rescues._restated",
         old=", status=seen.status, version=seen.version",
         tests=(ONE_OF_TWO,),
+    ),
+    "no call after the last attempt": Safeguard(
+        place="jobs.ledger.effects._require_attempts_left",
+        old="if decision.action is Action.FAIL:",
+        new="if False:",
+        tests=(f"{BOUNDS}::test_a_call_that_kills_its_process_is_made_as_often_as_that_is_allowed",),
+    ),
+    "the end of what ran unseen": Safeguard(
+        place="jobs.ledger.consequences.follow_resolution",
+        old="if verdict is Verdict.HAPPENED and review.effect is None:",
+        new="if False:",
+        tests=(f"{UNSEEN}::test_only_what_did_not_happen_is_run_again[happened-completed-False]",),
     ),
 }
