@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-from types import SimpleNamespace
-
 import pytest
 
 from jobs.domain.verdicts import Verdict
 from jobs.ledger import attempts, effects, reviews
-from jobs.ledger.consequences import follow_resolution
 from jobs.models import Effect, Operation, OperationEvent, Review
-from tests.support.op_ledger import begun, claimed, plan, taken_over
+from tests.support.op_ledger import begun, claimed, plan, resolve, taken_over
 
 pytestmark = pytest.mark.django_db
 
@@ -21,11 +18,8 @@ def kinds():
 
 
 def say(verdict, now, **evidence):
-    """What a person says in the open review, and what follows."""
-    review = Review.objects.select_related("operation", "effect").get(closed_at=None)
-    Review.objects.filter(pk=review.pk).update(closed_at=now, verdict=verdict)
-    said = SimpleNamespace(verdict=verdict, evidence=evidence, source="human", reason="asked")
-    follow_resolution(review, said, now)
+    """What a person says in the open review."""
+    resolve(Review.objects.select_related("operation", "effect").get(closed_at=None), verdict, now, **evidence)
 
 
 def orphaned(kind="unsafe"):
