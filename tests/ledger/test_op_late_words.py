@@ -12,7 +12,7 @@ pytestmark = pytest.mark.django_db
 
 
 def said() -> str:
-    return OperationEvent.objects.filter(kind="late_evidence").last().text
+    return OperationEvent.objects.filter(kind="late_evidence").order_by("-id")[0].text
 
 
 def test_the_only_call_of_an_attempt_that_was_taken_over_is_no_repeat():
