@@ -21,6 +21,7 @@ def watch(now: datetime | None = None) -> None:
         for _first_and_second in range(2):
             unknown.look(connection, now, memory)
     reviews.follow(now)
+    reviews.follow_effects(now)
     reviews.follow_closed(now)
 
 
