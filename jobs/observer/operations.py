@@ -18,6 +18,7 @@ from django.db.models.functions import Concat
 
 from jobs.broker import connections, deliveries
 from jobs.broker.whereabouts import Place, Whereabouts, find_jobs
+from jobs.domain.operations import TERMINAL
 from jobs.domain.operations import OperationStatus as Status
 from jobs.ledger import adoption, attempts, rescues
 from jobs.ledger.attempts import LEASE_OVER
@@ -116,7 +117,8 @@ def _due(connection: str, now: datetime) -> QuerySet[Operation]:
 
     SQLite, which has no statistics, would take the index that begins with the connection, and read all there are.
     """
-    due = layered.filter(due_at__lte=now).exclude(status=Status.RUNNING)
+    # What is over has no time to be due at; and if it had one, it would still be over (protocol, I6).
+    due = layered.filter(due_at__lte=now).exclude(status__in=(Status.RUNNING, Status.UNKNOWN, *TERMINAL))
     return (
         due.annotate(place=Concat("connection", Value(""))).filter(place=connection).order_by("due_at", "pk")[:AT_ONCE]
     )

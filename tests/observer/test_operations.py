@@ -194,6 +194,13 @@ def test_operations_of_a_connection_with_another_key_prefix_are_left_alone_and_t
     assert "operations of default are left alone: start the observer with the RQ_KEY_PREFIX" in caplog.text
 
 
+@pytest.mark.parametrize("status", ["completed", "failed", "cancelled", "unknown"])
+def test_what_is_over_stays_over_though_it_has_a_deadline(redis_client, status):
+    operation = due(accepted(), status=status)
+    assert look() == (0, 0)
+    assert (fresh(operation).status, operation.reviews.count(), deliveries(operation)) == (status, 0, [])
+
+
 def test_one_that_is_due_later_is_left_alone(redis_client):
     operation = accepted()
     assert look() == (0, 0) and fresh(operation).status == "accepted"
