@@ -24,7 +24,7 @@ from tests.chaos.table import Row
 from tests.chaos.world import World
 from tests.oracle import client as oracle
 
-LONG_SECONDS, SHORT_SECONDS = 120, 4
+LONG_SECONDS, SHORT_SECONDS = 120, 6
 """A job's time limit: out of reach; and for the first delivery of one that is to stand still until it is over."""
 STANDS_STILL = {"freeze", "freeze_with_alarm"}
 LATE_SECONDS = 0.4
