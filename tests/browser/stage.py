@@ -102,12 +102,18 @@ def opened(browser: Browser, stage: Stage, *, path: str = "/failed/", **options:
     page, errors = context.new_page(), []
     page.on("pageerror", lambda error: errors.append(str(error)))
     page.on("console", lambda line: errors.append(line.text) if "Content Security Policy" in line.text else None)
-    page.clock.install(time=NOW)
+    stand_still(page, NOW)
     page.route("**/*", stage.handle)
     page.goto(ORIGIN + path)
     yield page
     context.close()
     assert errors == []
+
+
+def stand_still(page: Page, at: datetime) -> None:
+    """Stop the clock of the pages to come; one that is only installed goes on beside what the test lets pass."""
+    page.clock.install(time=at - timedelta(seconds=1))
+    page.clock.pause_at(at)
 
 
 def let_pass(page: Page, seconds: float) -> None:

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from datetime import UTC, datetime
+
 import pytest
 from django.contrib.sessions.models import Session
 from playwright.sync_api import expect
 
 from jobs.models import JobType
 from tests.browser.shop import HOSTILE
+from tests.browser.stage import stand_still
 from tests.support.pages import at
 from tests.support.real_rq import wait_until
 
@@ -31,7 +34,7 @@ def page(open_tab, operator, first):
     tab.add_init_script(FAST)
     tab.asked = []
     tab.on("request", lambda one: tab.asked.append(one.url) if one.headers.get("hx-request") else None)
-    tab.clock.install()
+    stand_still(tab, datetime.now(UTC))
     tab.goto("/failed/")
     return tab
 
