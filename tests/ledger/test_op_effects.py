@@ -32,9 +32,12 @@ def objection(operation, attempt, wanted):
 # Beginning ------------------------------------------------------------------------------------------------------------
 
 
-def test_nothing_is_begun_by_an_attempt_that_was_taken_over():
+@pytest.mark.parametrize("is_followed", [True, False], ids=["another runs", "nobody does"])
+def test_nothing_is_begun_by_an_attempt_that_was_taken_over(is_followed):
     operation, attempt = claimed()
     taken_over(operation)
+    if is_followed:
+        claimed()
     with pytest.raises(Fenced):
         effects.begin(operation, attempt, plan())
     assert not Effect.objects.exists()
