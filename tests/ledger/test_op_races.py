@@ -14,6 +14,7 @@ from django.db import IntegrityError, connections, transaction
 
 from jobs.domain.verdicts import Verdict
 from jobs.ledger import adoption, attempts, effects
+from jobs.ledger.database import lock_operation
 from jobs.models import Effect, Operation, OperationEvent, Review
 from tests.support.op_ledger import begun, claimed, delivered, fail, plan, resolve, submitted, taken_over
 
@@ -134,6 +135,8 @@ def test_late_news_and_a_denial_at_once_are_both_on_record_and_nobody_waits_for_
 
 def _deny(review, now):
     with transaction.atomic():
+        # As whoever answers a review does: first the operation.
+        lock_operation(review.operation_id)
         resolve(review, Verdict.DID_NOT_HAPPEN, now)
 
 
