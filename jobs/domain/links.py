@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from urllib.parse import quote
+from urllib.parse import quote, urlsplit
 
 _WEB_LINK = re.compile(
     r"https?://(?P<host>(?:[a-z0-9](?:[a-z0-9._-]*[a-z0-9])?|\[[0-9a-f:.]+\])(?::[0-9]{1,5})?)(?:[/?#][^\s\\\x00-\x1f\x7f]*)?",
@@ -28,7 +28,16 @@ class Link:
 def link_host(url: str) -> str:
     """The host (and port) that a link leads to; '' for whatever is no plain link of http or https."""
     found = _WEB_LINK.fullmatch(url)
-    return found["host"].lower() if found else ""
+    return found["host"].lower() if found and _is_parsed(url) else ""
+
+
+def _is_parsed(url: str) -> bool:
+    """Whether a parser takes it: in brackets it wants an address."""
+    try:
+        urlsplit(url)
+    except ValueError:
+        return False
+    return True
 
 
 def placeholders(template: str) -> list[str] | None:

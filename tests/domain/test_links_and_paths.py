@@ -52,6 +52,7 @@ def test_a_plain_link_of_the_web_names_its_host(url, host):
         "https://.wiki.example/",
         "https://wiki.example:port/",
         "https://wiki.example:443x/",
+        "https://[0]/",
     ],
 )
 def test_whatever_else_is_no_link_to_follow(url):
