@@ -5,6 +5,7 @@ The key that a job is given says what is to happen to it (tests.chaos.events), a
 
 from __future__ import annotations
 
+import json
 import os
 from contextlib import suppress
 from http.client import HTTPConnection
@@ -25,6 +26,7 @@ from jobs.safety import (
     hours,
     once,
     operation,
+    result_file,
     seconds,
 )
 from jobs.safety.promises import Answer, Safety
@@ -139,8 +141,6 @@ LINES = 200
 
 
 def _write_file(key: str) -> str:
-    from jobs.safety import result_file
-
     with result_file(file_of(key)) as file:
         for number in range(LINES):
             file.write(f"{number} {key}\n".encode())
@@ -151,8 +151,6 @@ def _write_file(key: str) -> str:
 
 
 def _id_in(connection: HTTPConnection) -> str:
-    import json
-
     response = connection.getresponse()
     text = response.read().decode()
     if response.status >= 400:
