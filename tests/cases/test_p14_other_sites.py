@@ -19,6 +19,7 @@ from jobs.models import AuditEntry, JobType, Review
 from jobs.urls import urlpatterns
 from tests.conftest import PASSWORD
 from tests.support.keyspace import snapshot
+from tests.support.layered import on_record
 from tests.support.pages import Page, at, without_tokens
 from tests.support.real_rq import wait_until
 from tests.support.reviews import fields as review_fields
@@ -46,10 +47,12 @@ JOBS = {
     "job-remove-entry": "p14-ghost",
 }
 """Every act on a job, with one that it can be carried out on."""
+OPERATIONS = {"operation-retry": "p14:failed", "operation-cancel": "p14:queued"}
+"""Every act on an operation, likewise."""
 REVIEWS = ["review-take", "review-give-back", "review-resolve"]
-ACTS = ["logout", *JOBS, *REVIEWS, "job-type", "ticked", "access-give", "access-take"]
+ACTS = ["logout", *JOBS, *OPERATIONS, *REVIEWS, "job-type", "ticked", "access-give", "access-take"]
 """The names of all addresses that change something; a new one that is missing here fails the first test."""
-ASKING = {"job-type", *JOBS}
+ASKING = {"job-type", *JOBS, *OPERATIONS}
 """Those that have a page of their own, which GET opens."""
 ERRORS = ["/nowhere/", "/failed/?after=x", "/jobs/default/payroll/p14/", "/static/nowhere.css", "/job-types/x/"]
 
@@ -90,6 +93,8 @@ def browser(jobs, lead):
     browser = Client(HTTP_HOST="localhost", enforce_csrf_checks=True)
     token = Page(browser.get(at("login"))).form(at("login")).fields["csrfmiddlewaretoken"]
     browser.post(at("login"), {"username": "lena", "password": PASSWORD, "csrfmiddlewaretoken": token})
+    on_record("p14:failed", "p14-operation", status="failed")
+    on_record("p14:queued", "p14-waiting", status="queued")
     review = review_of("p14-unknown")
     take(review, lead)
     Review.objects.filter(pk=review.pk).update(id=VALUES["review_id"])
@@ -100,7 +105,7 @@ def browser(jobs, lead):
 @pytest.fixture
 def forms(browser, redis_client):
     """What each act needs to be carried out, the token included."""
-    acts = {name: confirmed(browser, name, job_id) for name, job_id in JOBS.items()}
+    acts = {name: confirmed(browser, name) for name in (*JOBS, *OPERATIONS)}
     row = Tick("orders", "p14", acts["job-retry"]["seen"]).encode()
     grant = {"connection": "default", "queue": "orders", "permission": "view_queue"}
     grant["holder"] = f"group:{Group.objects.get(name='Viewers').pk}"
@@ -118,9 +123,9 @@ def forms(browser, redis_client):
     return {name: {**fields[name], **token} for name in ACTS}
 
 
-def confirmed(browser, name, job_id):
+def confirmed(browser, name):
     """What the page of an act would send."""
-    address = at(name, "orders", job_id)
+    address = address_of(name)
     return Page(browser.get(address)).form(address).fields | ({"typed": "boom"} if name == "job-delete" else {})
 
 
@@ -141,6 +146,7 @@ def state(redis_client):
 def address_of(name):
     pattern = next(one for one in urlpatterns if one.name == name)
     values = VALUES | {"job_id": JOBS.get(name, "p14")}
+    values["operation_id"] = OPERATIONS.get(name, values["operation_id"])
     return reverse(f"jobs:{name}", kwargs={key: values[key] for key in pattern.pattern.converters})
 
 
