@@ -9,8 +9,8 @@ from hypothesis.stateful import run_state_machine_as_test
 from tests.safety.machine import LedgerMachine
 from tests.support.op_ledger import clock_in_hand
 
-EXAMPLES = int(os.environ.get("OPSBOARD_TEST_MACHINE_EXAMPLES", "30"))
-"""Many more find what few miss: 2000 take a quarter of an hour."""
+EXAMPLES = int(os.environ.get("TEST_MACHINE_EXAMPLES", "30"))
+"""More find what few miss: a thousand take four minutes."""
 
 
 @pytest.mark.django_db
