@@ -129,6 +129,21 @@ class LedgerMachine(RuleBasedStateMachine):
         if is_observed:
             self.observe()
 
+    @rule(data=st.data(), steps=st.integers(0, 3))
+    def overtake(self, data, steps):
+        """A process is frozen past its lease and lives on beside the one that follows it."""
+        self.work(data, 1)
+        if not self.processes:
+            return
+        self.clock.forward(LEASE)
+        self.observe()
+        self.observe()
+        if self.queue:
+            self.claim(self.queue[-1])
+        for _step in range(steps):
+            if self.processes:
+                self.step(data.draw(st.sampled_from(self.processes)))
+
     def observe(self) -> None:
         """What the observer does in one pass."""
         for process in self.corpses:
