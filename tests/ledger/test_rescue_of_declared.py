@@ -12,9 +12,8 @@ pytestmark = pytest.mark.django_db(transaction=True)
 
 
 @pytest.fixture
-def waiting(clock, monkeypatch):
+def waiting(clock):
     """Its process was killed in the middle of a keyed call, the only effect that it has declared."""
-    monkeypatch.setattr(rescues, "database_now", clock)
     operation, attempt = claimed(declared_effects=("charge",))
     effects.begin(operation, attempt, plan("keyed"))
     taken_over(operation)

@@ -61,6 +61,8 @@ def observe():
     connections.reset()
     pid = os.fork()
     if pid == 0:
+        # Whatever has run in the test's own process before may have left its handlers there.
+        signal.signal(signal.SIGTERM, signal.SIG_DFL)
         try:
             Observer().run()
         finally:

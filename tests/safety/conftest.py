@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import signal
-
 import pytest
 from rq import Queue, SimpleWorker
 from rq.decorators import job as rq_job
@@ -35,8 +33,4 @@ def run_all(queue):
     def run(**options) -> None:
         SimpleWorker([queue], connection=queue.connection).work(burst=True, **options)
 
-    # A worker leaves its handlers behind, and with them no process that is forked later ends when it is told to.
-    before = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)}
-    yield run
-    for number, handler in before.items():
-        signal.signal(number, handler)
+    return run
