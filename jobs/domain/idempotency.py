@@ -22,6 +22,19 @@ class Idempotency(StrEnum):
     """Nobody has said; treated as unsafe."""
 
 
+_SURE_TO_UNSURE = tuple(Idempotency)
+
+
+def doubtful_class(first: Idempotency, now: Idempotency) -> Idempotency:
+    """By which class a call that was begun as `first` may be repeated by code that declares it as `now`.
+
+    The first call was made as it was declared then, so a promise that is given now does not hold for it. Where less is
+    promised now, neither holds: the code may send no key any more, or has turned out not to be repeatable.
+    """
+    is_less_sure = _SURE_TO_UNSURE.index(now) > _SURE_TO_UNSURE.index(first)
+    return Idempotency.UNSAFE if is_less_sure else first
+
+
 @dataclass(frozen=True)
 class Promise:
     """The declared class, and for keyed how long the other side recognises a repeated key (None: nobody said)."""

@@ -13,7 +13,7 @@ from django.db import IntegrityError
 from django.db.models import F, QuerySet
 
 from jobs.domain.decisions import Action, Decision
-from jobs.domain.idempotency import Idempotency
+from jobs.domain.idempotency import Idempotency, doubtful_class
 from jobs.domain.operation_rules import decide
 from jobs.domain.operations import AskedBy, EffectState, EffectStatus
 from jobs.domain.operations import OperationStatus as Status
@@ -300,7 +300,8 @@ def _planned(effect: Effect, plan: Plan | None, now: datetime) -> EffectState:
     if plan is None:
         return state
     is_same = plan.request_fingerprint == effect.request_fingerprint
-    return replace(state, is_same_request=is_same)
+    judged_as = doubtful_class(state.idempotency, plan.idempotency)
+    return replace(state, is_same_request=is_same, idempotency=judged_as)
 
 
 _BEGUN_TWICE = Decision(

@@ -153,9 +153,6 @@ class EffectHandle:
         assert self._row is not None
         assert isinstance(self._safety, Checkable)
         decision = ledger.decision_now(self._running.operation, self._row, self._plan)
-        if decision.action is Action.RETRY:
-            # It was declared otherwise when it was begun, and by that it may be begun again.
-            return
         if decision.action is not Action.PROBE:
             raise EffectStillOpen(decision, self._row.pk)
         point("before_probe")

@@ -115,9 +115,12 @@ def test_an_attempt_that_dies_in_its_call_leaves_what_its_class_makes_of_that(ki
     assert (effect.status, operation.reviews.count()) == (status, kind == "unsafe")
 
 
-def test_a_class_that_was_declared_later_does_not_change_what_was_begun_by_another():
-    operation, attempt = left_open("repeatable")
-    assert effects.begin(operation, attempt, plan("unsafe")).idempotency == "repeatable"
+@pytest.mark.parametrize(("first", "later"), [("repeatable", "unsafe"), ("keyed", "unsafe"), ("keyed", "checkable")])
+def test_code_that_promises_less_than_the_first_call_did_repeats_nothing(first, later):
+    operation, attempt = left_open(first)
+    with pytest.raises(StillOpen) as caught:
+        effects.begin(operation, attempt, plan(later))
+    assert caught.value.decision.code == "unsafe_begun"
 
 
 def test_another_request_under_the_same_key_goes_to_review_at_once_and_names_its_effect():
