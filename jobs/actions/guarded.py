@@ -44,7 +44,7 @@ from jobs.judging import (
     word_to_type,
 )
 from jobs.ledger import operator_acts, reviews
-from jobs.ledger.database import same_transaction
+from jobs.ledger.database import same_transaction, wait_for_writers
 from jobs.models import AuditEntry, Operation, Queue
 from jobs.permissions import Permission, require
 
@@ -206,6 +206,8 @@ def _attempt(act: Act, wish: Wish, detail: JobDetail, decision: Decision) -> Out
 
 def deadline_of(wish: Wish) -> datetime:
     """Until when the act's script may act, by the store's clock. Raises BrokerUnavailable."""
+    # The intent is written next: one that had to wait for another writer would use up the script's time.
+    wait_for_writers()
     return commands.server_time(wish.queue.connection) + DEADLINE
 
 

@@ -45,6 +45,12 @@ def same_transaction() -> AbstractContextManager[None]:
     return transaction.atomic(using=alias())
 
 
+def wait_for_writers() -> None:
+    """Come back once a write would not have to wait: SQLite lets one write at a time (with IMMEDIATE transactions)."""
+    with same_transaction():
+        pass
+
+
 def now() -> datetime:
     """The time by the database's clock: workers on many hosts have only that one in common (protocol, W3).
 
