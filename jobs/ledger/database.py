@@ -7,7 +7,7 @@ from collections.abc import Callable
 from contextlib import AbstractContextManager
 from datetime import UTC, datetime
 from functools import wraps
-from typing import ParamSpec, TypeVar
+from typing import Any, ParamSpec, TypeVar
 
 from django.db import OperationalError, connections, router, transaction
 from django.db.models import F
@@ -43,6 +43,12 @@ def own_transaction() -> AbstractContextManager[None]:
 def same_transaction() -> AbstractContextManager[None]:
     """A transaction, or a part of the caller's."""
     return transaction.atomic(using=alias())
+
+
+def lock_as_seen(operation_pk: int, **seen: Any) -> Operation | None:
+    """The row as it is now, locked as by lock_operation, if these columns of it still are as they were seen."""
+    rows = Operation.objects.filter(pk=operation_pk, **seen)
+    return Operation.objects.get(pk=operation_pk) if rows.update(version=F("version") + 1) else None
 
 
 def wait_for_writers() -> None:

@@ -19,12 +19,10 @@ from jobs.domain.operations import AskedBy, EffectState, EffectStatus
 from jobs.domain.operations import OperationStatus as Status
 from jobs.ledger import events
 from jobs.ledger.database import now as database_now
-from jobs.ledger.database import outlasting_locks, own_transaction, same_transaction
+from jobs.ledger.database import outlasting_locks, own_transaction
 from jobs.ledger.late_evidence import take_late_evidence
 from jobs.ledger.snapshots import effect_state, only, snapshot_of
 from jobs.models import Attempt, Effect, Operation
-
-__all__ = ["same_transaction"]
 
 Source = Effect.Source
 

@@ -19,8 +19,8 @@ from jobs.domain.operations import OperationStatus as Status
 from jobs.ledger import attempts, events
 from jobs.ledger.audit import open_entry_within, record_change, record_refusal
 from jobs.ledger.consequences import ANOTHER_RUN
+from jobs.ledger.database import lock_as_seen, outlasting_locks, own_transaction
 from jobs.ledger.database import now as database_now
-from jobs.ledger.database import outlasting_locks, own_transaction
 from jobs.ledger.failures import follow_operation
 from jobs.ledger.moves import REST, ask_somebody, queue_grace, rest
 from jobs.ledger.snapshots import snapshot_of
@@ -115,9 +115,9 @@ def cancel(operation: Operation, *, code: str, actor: Any, reason: str, **detail
     """
     with own_transaction():
         now = database_now()
-        if not Operation.objects.filter(pk=operation.pk).update(version=F("version") + 1):
+        found = lock_as_seen(operation.pk)
+        if found is None:
             return None
-        found = Operation.objects.get(pk=operation.pk)
         decision = decide_cancelling(_layered(found, AskedBy.OPERATOR, now))
         if not decision.allows_act or decision.code != code:
             return None
@@ -137,7 +137,7 @@ def ask_first(operation: Operation, *, asked_by: AskedBy, **details: Any) -> tup
     """
     with own_transaction():
         now = database_now()
-        found = _locked(operation)
+        found = lock_as_seen(operation.pk, version=operation.version)
         if found is None:
             return None
         snapshot = snapshot_of(found, now)
@@ -153,15 +153,9 @@ def ask_first(operation: Operation, *, asked_by: AskedBy, **details: Any) -> tup
 # ----------------------------------------------------------------------------------------------------------------------
 
 
-def _locked(operation: Operation) -> Operation | None:
-    """The row as it is now, if it is as it was seen: locked by a write that changes nothing that counts."""
-    seen = Operation.objects.filter(pk=operation.pk, version=operation.version)
-    return Operation.objects.get(pk=operation.pk) if seen.update(version=F("version") + 1) else None
-
-
 def _decided(operation: Operation, code: str, asked_by: AskedBy, now: datetime) -> tuple[Operation, Decision] | None:
     """The operation as it is now, with the table's answer, if both are as they were seen."""
-    found = _locked(operation)
+    found = lock_as_seen(operation.pk, version=operation.version)
     if found is None or found.status not in MAY_BE_RUN:
         return None
     decision = decide_run(_layered(found, asked_by, now), UTC)

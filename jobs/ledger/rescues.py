@@ -14,14 +14,13 @@ from typing import Any
 from uuid import uuid4
 
 from django.db import transaction
-from django.db.models import F
 
 from jobs.domain.decisions import Action, Decision
 from jobs.domain.operation_rules import decide
 from jobs.domain.operations import AskedBy, AttemptOutcome, ErrorKind, Snapshot
 from jobs.domain.operations import OperationStatus as Status
 from jobs.ledger import events
-from jobs.ledger.database import alias, outlasting_locks, own_transaction
+from jobs.ledger.database import alias, lock_as_seen, outlasting_locks, own_transaction
 from jobs.ledger.database import now as database_now
 from jobs.ledger.moves import ask_somebody, move, note_decision, queue_grace
 from jobs.ledger.snapshots import snapshot_of
@@ -190,8 +189,7 @@ def _rescue(
 
 def _restated(seen: Operation) -> Operation | None:
     """The row, locked, if it still is as it was seen."""
-    same = Operation.objects.filter(pk=seen.pk, status=seen.status, version=seen.version)
-    return Operation.objects.get(pk=seen.pk) if same.update(version=F("version") + 1) else None
+    return lock_as_seen(seen.pk, status=seen.status, version=seen.version)
 
 
 def _queued(operation: Operation, cause: str, now: datetime) -> Operation:

@@ -19,6 +19,7 @@ from django.conf import settings
 from jobs.domain.decisions import Action
 from jobs.domain.operations import EffectStatus
 from jobs.ledger import effects as ledger
+from jobs.ledger.database import same_transaction
 from jobs.ledger.effects import Cancelled, Fenced, Plan, StillOpen
 from jobs.ledger.snapshots import call_timeout as default_call_timeout
 from jobs.models import Effect
@@ -267,7 +268,7 @@ def atomic_effect(name: str, *, item: str = "") -> Iterator[AtomicEffect]:
     wanted and nothing was done yet.
     """
     running = current()
-    with ledger.same_transaction():
+    with same_transaction():
         try:
             ledger.hold_within(running.operation, running.attempt)
         except Fenced:
