@@ -16,7 +16,7 @@ SHELL := /bin/sh
 PYTHON ?=
 PYTHONS := .venv/bin/python python3.14 python3.13 python3.12 python3.11 python3 python
 BIN := .venv/bin
-TEMPLATES = $$(find templates jobs opsboard -name '*.html' | sort)
+TEMPLATES = $$(find templates jobs exports opsboard -name '*.html' | sort)
 
 .PHONY: run test chaos cover check lint bench-layer setup clean
 .DEFAULT_GOAL := run

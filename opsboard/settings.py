@@ -12,7 +12,7 @@ from csp.constants import NONE, SELF
 from django.core.exceptions import ImproperlyConfigured
 
 from opsboard.access import LOOPBACK_NAMES
-from opsboard.connections import is_demo, read_connections, rq_queues
+from opsboard.connections import DEFAULT, is_demo, read_connections, rq_queues
 from opsboard.env import env_bool, env_choice, env_int, env_list, env_seconds, env_str, env_time_zone, env_url
 from opsboard.instance import instance_id, read_secret_key
 from opsboard.links import read_links
@@ -43,7 +43,7 @@ ALLOWED_HOSTS = list(LOOPBACK_NAMES)
 
 OPSBOARD_CONNECTIONS = read_connections(os.environ)
 OPSBOARD_DEMO = is_demo(os.environ)
-# For django-rq's worker command only; nothing else here reads it.
+# For django-rq's worker command, and for the jobs of the exports.
 RQ_QUEUES = rq_queues(OPSBOARD_CONNECTIONS, env_list("OPSBOARD_WORKER_QUEUES", ["default", "high", "low"]))
 RQ_SHOW_ADMIN_LINK = False
 
@@ -67,6 +67,25 @@ OPSBOARD_CALL_TIMEOUT_SECONDS = env_seconds("OPSBOARD_CALL_TIMEOUT_SECONDS", 30,
 OPSBOARD_QUEUE_GRACE_SECONDS = env_seconds("OPSBOARD_QUEUE_GRACE_SECONDS", 60, least=0.1, most=86_400)
 OPSBOARD_DIE_WITH_WORKER = env_bool("OPSBOARD_DIE_WITH_WORKER")
 
+# The exports ------------------------------------------------------------------------------------------------------
+
+# An example, which whoever looks after an RQ of his own may not want to have on his pages.
+OPSBOARD_EXPORTS = env_bool("OPSBOARD_EXPORTS", OPSBOARD_DEMO)
+if OPSBOARD_EXPORTS and DEFAULT not in OPSBOARD_CONNECTIONS:
+    raise ImproperlyConfigured("The exports need a job store for their jobs: set REDIS_URL, or OPSBOARD_EXPORTS=0.")
+if OPSBOARD_EXPORTS:
+    RQ_QUEUES = {**rq_queues(OPSBOARD_CONNECTIONS, ["exports", "mail"]), **RQ_QUEUES}
+# Neither static nor media: only the page of an export hands them out.
+OPSBOARD_EXPORTS_DIR = Path(env_str("OPSBOARD_EXPORTS_DIR", str(VAR_DIR / "exports")))
+OPSBOARD_EXPORTS_DAYS = env_int("OPSBOARD_EXPORTS_DAYS", 7, least=1, most=365)
+OPSBOARD_EXPORTS_AT_ONCE = env_int("OPSBOARD_EXPORTS_AT_ONCE", 3, least=1, most=1000)
+# 0: as fast as it can. Less is kinder to a database that others work on.
+OPSBOARD_EXPORTS_ROWS_PER_SECOND = env_int("OPSBOARD_EXPORTS_ROWS_PER_SECOND", 0, least=0, most=10_000_000)
+# What links in mails begin with.
+OPSBOARD_SITE_URL = env_url(
+    "OPSBOARD_SITE_URL", ("http", "https"), "https://opsboard.example.org", f"http://localhost:{OPSBOARD_PORT}"
+).rstrip("/")
+
 # Parts ------------------------------------------------------------------------------------------------------------
 
 INSTALLED_APPS = [
@@ -82,6 +101,7 @@ INSTALLED_APPS = [
     "csp",
     "django_htmx",
     "django_rq",
+    "exports.apps.ExportsConfig",
 ]
 
 MIDDLEWARE = [

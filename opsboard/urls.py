@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from django.conf import settings
 from django.urls import include, path
 
 urlpatterns = [
     path("", include("jobs.urls")),
 ]
+if settings.OPSBOARD_EXPORTS:
+    urlpatterns.append(path("exports/", include("exports.urls")))
 
 handler400 = "opsboard.errors.bad_request"
 handler403 = "opsboard.errors.permission_denied"

@@ -21,6 +21,7 @@ os.environ.update(
     OPSBOARD_SECRET_KEY="only-for-tests-" * 4,
     # Nobody listens there: a test that forgot to ask for a Redis gets none, and surely not the machine's.
     OPSBOARD_EMBEDDED_REDIS_URL="redis://127.0.0.1:1/0",
+    OPSBOARD_EXPORTS="1",
 )
 
 from opsboard.settings import *  # noqa: E402

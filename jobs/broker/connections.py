@@ -8,9 +8,10 @@ from dataclasses import dataclass
 from functools import cache
 from typing import Any, Literal, TypeAlias
 from urllib.parse import unquote, urlsplit
+from weakref import WeakKeyDictionary
 
 from django.conf import settings
-from redis import Redis, exceptions
+from redis import ConnectionPool, Redis, exceptions
 from redis.backoff import NoBackoff
 from redis.client import Pipeline
 from redis.retry import Retry
@@ -97,6 +98,27 @@ def acting_client(name: str) -> Redis:
     return _client(name, "acting")
 
 
+def in_time(client: Redis) -> Redis:
+    """The same store and account, for somebody who waits: what does not answer within our limits is given up on.
+
+    redis-py's own patience differs by version, from 20 seconds to none at all. A client that finds its server through
+    Sentinel is returned as it is.
+    """
+    pool = client.connection_pool
+    if type(pool) is not ConnectionPool:
+        return client
+    if pool not in _impatient:
+        _impatient[pool] = Redis(
+            connection_pool=ConnectionPool(
+                connection_class=pool.connection_class, **{**pool.connection_kwargs, **_options(tries=1)}
+            )
+        )
+    return _impatient[pool]
+
+
+_impatient: WeakKeyDictionary[ConnectionPool, Redis] = WeakKeyDictionary()
+
+
 def fetch(pipeline: Pipeline) -> list[Any]:
     """Run a pipeline of reads in one round trip; an answer may be a ResponseError (a key of the wrong type).
 
@@ -146,17 +168,20 @@ _KINDS: Mapping[Role, type[Redis]] = {"reading": ReadOnlyRedis, "watching": Watc
 @cache
 def _client(name: str, role: Role) -> Redis:
     connection, acting = get(name), role == "acting"
-    options: dict[str, Any] = {
-        "socket_connect_timeout": CONNECT_SECONDS,
-        "socket_timeout": READ_SECONDS,
-        "protocol": 2,
-        # A read may find that the server has closed an idle socket and is worth one more try, but never after a
-        # time-out; an act is never sent twice.
-        "retry": Retry(NoBackoff(), 0 if acting else 1, supported_errors=(exceptions.ConnectionError,)),
-    }
+    # A read may find that the server has closed an idle socket and is worth one more try, but never after a time-out;
+    # an act is never sent twice.
+    options = {"protocol": 2, **_options(tries=1 if acting else 2)}
     kind = _KINDS[role]
     url = connection.url if acting else connection.read_url or connection.url
     return _sentinel_client(url, kind, options) if url.startswith("redis+sentinel") else kind.from_url(url, **options)
+
+
+def _options(*, tries: int) -> dict[str, Any]:
+    return {
+        "socket_connect_timeout": CONNECT_SECONDS,
+        "socket_timeout": READ_SECONDS,
+        "retry": Retry(NoBackoff(), tries - 1, supported_errors=(exceptions.ConnectionError,)),
+    }
 
 
 def _sentinel_client(url: str, kind: type[Redis], options: dict[str, Any]) -> Redis:

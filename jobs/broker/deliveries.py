@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping
+from copy import copy
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Any
@@ -133,9 +134,12 @@ def declared_by(delay: Callable[..., Any] | None) -> Declared | None:
 def push(declared: Declared, path: str, *, kwargs: Mapping[str, Any], job_id: str, operation_id: str) -> None:
     """Put a submitted operation on its queue. The description is its id: RQ's own repeats the call with its values.
 
+    Somebody waits for the answer of the request that submits it, so a store that is silent is given up on soon.
     Raises BrokerUnavailable; then it may have been carried out or not.
     """
-    _enqueue(declared.queue, declared.dispatch, path, kwargs, job_id, operation_id)
+    queue = copy(declared.queue)
+    queue.connection = connections.in_time(queue.connection)
+    _enqueue(queue, declared.dispatch, path, kwargs, job_id, operation_id)
 
 
 def push_again(

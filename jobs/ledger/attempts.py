@@ -283,6 +283,7 @@ def _begin(operation: Operation, delivered: Delivered, decision: Decision, now: 
     operation.next_attempt_at = None
     operation.job_id, operation.queue, operation.job_type = delivered.job_id, delivered.queue, delivered.job_type
     operation.reason_code, operation.reason_text = decision.code, ""
+    operation.progress_done = operation.progress_total = None
     operation.updated_at = now
     operation.save(update_fields=_CLAIMED)
     return attempt
@@ -290,7 +291,7 @@ def _begin(operation: Operation, delivered: Delivered, decision: Decision, now: 
 
 _CLAIMED = (
     *("fence", "attempts_used", "status", "current_attempt", "lease_until", "due_at", "next_attempt_at", "job_id"),
-    *("queue", "job_type", "reason_code", "reason_text", "updated_at"),
+    *("queue", "job_type", "reason_code", "reason_text", "progress_done", "progress_total", "updated_at"),
 )
 
 

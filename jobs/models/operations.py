@@ -84,6 +84,9 @@ class Operation(models.Model):
     due_at = models.DateTimeField(null=True, blank=True)
     """When the observer has to look after it at the latest; None once nobody has to (terminal, or in review)."""
     cancel_requested_at = models.DateTimeField(null=True, blank=True)
+    progress_done = models.PositiveBigIntegerField(null=True, blank=True)
+    """How far its newest attempt said it was, in units of its own; None while it has said nothing."""
+    progress_total = models.PositiveBigIntegerField(null=True, blank=True)
     version = models.PositiveIntegerField(default=0)
     """Counts the decisions about it."""
 

@@ -46,6 +46,7 @@ from jobs.safety.promises import (
 from jobs.safety.setup import require_app, set_up_django
 
 if TYPE_CHECKING:
+    from jobs.safety.attempt import is_last_attempt, report_progress
     from jobs.safety.effects import atomic_effect, effect, once
     from jobs.safety.files import result_file
     from jobs.safety.http import classify_http
@@ -80,9 +81,11 @@ __all__ = [
     "days",
     "effect",
     "hours",
+    "is_last_attempt",
     "minutes",
     "once",
     "operation",
+    "report_progress",
     "result_file",
     "seconds",
     "should_stop",
@@ -91,7 +94,9 @@ __all__ = [
 _WITH_MODELS = {
     "atomic_effect": "effects",
     "effect": "effects",
+    "is_last_attempt": "attempt",
     "once": "effects",
+    "report_progress": "attempt",
     "result_file": "files",
     "classify_http": "http",
     "classify_smtp": "smtp",

@@ -76,6 +76,8 @@ class Running:
     looked_at: float = field(default=0.0)
     """When it was last asked whether to stop (monotonic)."""
     is_to_stop: bool = False
+    reported_at: float = field(default=float("-inf"))
+    """When its progress was last written down (monotonic)."""
 
     @property
     def operation_id(self) -> str:

@@ -1,0 +1,136 @@
+"""The two jobs of an export: one builds its file and may be repeated, one says so by mail and may not.
+
+Only an id goes into a job: calls are stored and shown, and what the id stands for is read anew by each attempt. The
+functions keep accepting what the release before has stored (docs/deploy.md): a new parameter gets a default, and one
+that is given up stays for a release.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from datetime import timedelta
+
+from django.conf import settings
+from django.db import DatabaseError
+from django.utils import timezone
+from django_rq import job
+
+from exports.files import path_of
+from exports.mailing import send_ready_mail
+from exports.models import Export
+from exports.periods import NoSuchPeriod, read_period
+from exports.states import looking_into_it
+from exports.writing import Written, write_file
+from jobs.safety import (
+    Backoff,
+    PermanentError,
+    Repeatable,
+    Unsafe,
+    atomic_effect,
+    is_last_attempt,
+    minutes,
+    once,
+    operation,
+)
+
+EXPORTS_QUEUE, MAIL_QUEUE = "exports", "mail"
+BUILD_SECONDS = 3600
+LONGEST_WRITING = minutes(50)
+MAIL_SECONDS = 180
+
+
+@job(EXPORTS_QUEUE, timeout=BUILD_SECONDS)
+@operation(
+    "export:{export_id}",
+    entity="export_id",
+    retry=Backoff(max_attempts=5, base=15, cap=600),
+    bad_data=[NoSuchPeriod],
+    effects=["file", "ready"],
+)
+def build_export(export_id: int) -> None:
+    """Writes the file, and makes the export ready. A repeat replaces the file by one of the same name."""
+    export = _export(export_id)
+    with _telling_the_owner(export):
+        period = read_period(export.period, timezone.get_default_timezone(), timezone.now())
+        written = once(
+            "file",
+            lambda: write_file(export, period).to_json(),
+            safety=Repeatable(),
+            call_timeout=LONGEST_WRITING,
+        )
+        _make_ready(export, Written(**written))
+
+
+@job(MAIL_QUEUE, timeout=MAIL_SECONDS)
+@operation(
+    "export-mail:{export_id}",
+    entity="export_id",
+    retry=Backoff(max_attempts=5, base=60, cap=1800),
+    effects=["mail"],
+)
+def mail_export(export_id: int) -> None:
+    """Says that the export is ready. A mail server takes a repeat for another mail, so none is sent in doubt.
+
+    The completed effect is the mark that it was sent.
+    """
+    export = _export(export_id)
+    once("mail", lambda effect: send_ready_mail(export, effect.key), safety=Unsafe())
+
+
+# ----------------------------------------------------------------------------------------------------------------------
+
+
+def _export(export_id: int) -> Export:
+    export = Export.objects.select_related("owner").filter(pk=export_id).first()
+    if export is None:
+        raise PermanentError(f"There is no export {export_id}: its record was removed.")
+    return export
+
+
+@contextmanager
+def _telling_the_owner(export: Export) -> Iterator[None]:
+    """What goes wrong for good is written down in words for the owner before it is raised: nobody waits for ever."""
+    try:
+        yield
+    except NoSuchPeriod as error:
+        _write_down(export, str(error))
+        raise
+    except Exception as error:
+        if is_last_attempt() or isinstance(error, PermanentError):
+            _write_down(export, looking_into_it())
+        raise
+
+
+def _write_down(export: Export, reason: str) -> None:
+    try:
+        Export.objects.filter(pk=export.pk).update(reason=reason)
+    except DatabaseError:
+        # What made the job fail is worth more than what we have to say about it.
+        return
+
+
+def _make_ready(export: Export, written: Written) -> None:
+    """Put what is known of the file on record, and submit the mail: both, or neither."""
+    _require_whole(export, written)
+    with atomic_effect("ready") as done:
+        if done.completed:
+            return
+        now = timezone.now()
+        mail = mail_export.submit(export.pk) if export.owner.email else None  # type: ignore[attr-defined]  # of @operation
+        Export.objects.filter(pk=export.pk).update(
+            rows=written.rows,
+            size=written.size,
+            sha256=written.sha256,
+            ready_at=now,
+            expires_at=now + timedelta(days=settings.OPSBOARD_EXPORTS_DAYS),
+            mail_operation=mail,
+            reason="",
+        )
+
+
+def _require_whole(export: Export, written: Written) -> None:
+    """An attempt before this one may have written it, and somebody removed it since."""
+    path = path_of(export.pk)
+    if not path.exists() or path.stat().st_size != written.size:
+        raise PermanentError(f"The file of export {export.pk} was written and is not there any more.")
