@@ -4,10 +4,12 @@
 #   make test    every test; ARGS="tests/domain -k retry" chooses some, TEST_DATABASE_URL=… another database
 #   make chaos   what comes of every crash, on real processes: FULL=1 the whole table, MINUTES=n SEED=s at random,
 #                DATABASE=sqlite, postgresql or both
+#   make trials  watch an export survive: its worker stopped, the web restarted, a period that does not exist
 #   make cover   the tests again, slower, and which lines and branches they reach
 #   make check   format, lint, types, layers, templates, Django's own checks: what CI runs
 #   make lint    mend what can be mended without thinking
 #   make bench-layer   what the job-safety layer adds to a job, on this machine; ARGS="--rounds 3 --databases sqlite"
+#   make bench-exports   a million rows: memory of the worker, rows a second beside a plain csv.writer
 #   make setup   only the set-up for development
 #
 # PYTHON=… names the Python to make the environments with; else the one of .venv, else the newest found.
@@ -18,7 +20,7 @@ PYTHONS := .venv/bin/python python3.14 python3.13 python3.12 python3.11 python3 
 BIN := .venv/bin
 TEMPLATES = $$(find templates jobs exports opsboard -name '*.html' | sort)
 
-.PHONY: run test chaos cover check lint bench-layer setup clean
+.PHONY: run test chaos trials cover check lint bench-layer bench-exports setup clean
 .DEFAULT_GOAL := run
 
 run:
@@ -33,6 +35,10 @@ chaos:
 	$(call provide,test)
 	@exec $(BIN)/python -m tests.chaos --database $(or $(DATABASE),sqlite) --rows $(if $(FULL),full,some) \
 		$(if $(MINUTES),--minutes $(MINUTES)) $(if $(SEED),--seed $(SEED))
+
+trials:
+	$(call provide,test)
+	@exec $(BIN)/python -m tests.trials $(ARGS)
 
 cover:
 	$(call provide,test)
@@ -58,6 +64,10 @@ lint:
 bench-layer:
 	$(call provide,test)
 	@exec $(BIN)/python -m bench.layer $(ARGS)
+
+bench-exports:
+	$(call provide,test)
+	@exec $(BIN)/python -m bench.exports $(ARGS)
 
 setup:
 	$(call provide,test)
