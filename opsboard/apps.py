@@ -15,9 +15,9 @@ class OpsboardConfig(AppConfig):
     verbose_name = _("Site")
 
     def ready(self) -> None:
-        from opsboard.checks import check_local_mode
+        from opsboard.checks import check_access
 
-        register(check_local_mode, Tags.security)
+        register(check_access, Tags.security)
         post_migrate.connect(_make_groups, sender=apps.get_app_config("opsboard_jobs"))
 
 

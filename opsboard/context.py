@@ -10,6 +10,7 @@ from django.http import HttpRequest
 from django.utils.translation import gettext as _
 
 from jobs.permissions import Permission, may
+from opsboard.access.reading import PROXIED
 
 
 class Header:
@@ -31,7 +32,9 @@ class Header:
 
     @property
     def exposure(self) -> str:
-        """Another port in the browser's address than the one we listen on can only be a tunnel's."""
+        """Another port in the browser's address than the one we listen on can only be a tunnel's, in local mode."""
+        if settings.OPSBOARD_MODE == PROXIED:
+            return _("Behind a proxy: %(host)s") % {"host": self._request.get_host()}
         asked = urlsplit(f"//{self._request.get_host()}").port or 80
         if str(asked) == self._request.META.get("SERVER_PORT"):
             return _("This machine or an ssh tunnel only")

@@ -1,4 +1,4 @@
-"""gunicorn's configuration: one loopback port, nothing trusted, and a refusal to listen anywhere else."""
+"""gunicorn's configuration: one place to listen, no header believed, and a refusal to listen anywhere else."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ import gunicorn.util
 from django.conf import settings
 from django.core.exceptions import ImproperlyConfigured
 
-from opsboard.access import is_loopback
+from opsboard.access.addresses import is_loopback, parse_address, parse_bind
+from opsboard.access.reading import Access, read_access
 from opsboard.connections import require_connections
-from opsboard.env import env_int
 
 UNREADABLE_HEADERS = (
     "Connection: close",
@@ -27,6 +27,9 @@ UNREADABLE_HEADERS = (
     "Cross-Origin-Resource-Policy: same-origin",
 )
 OPEN_BIND = "opsboard listens on 127.0.0.1 only; take --bind out, choose the port with PORT, and use an ssh tunnel."
+OTHER_BIND = "opsboard listens where OPSBOARD_BIND says, and nowhere else; take --bind out."
+NO_FOLDER = "The folder of OPSBOARD_BIND does not exist; make it, owned by this user, with the proxy's group."
+OPEN_FOLDER = "Everybody may reach the socket of OPSBOARD_BIND; run chmod 750 on its folder, with the proxy's group."
 
 
 def stop(sentence: str) -> NoReturn:
@@ -35,10 +38,10 @@ def stop(sentence: str) -> NoReturn:
     raise SystemExit(2)
 
 
-def read_port() -> int:
-    """The port that PORT names; 8000 without it."""
+def require_access() -> Access:
+    """How opsboard is to be reached."""
     try:
-        return env_int("PORT", 8000, least=1, most=65535)
+        return read_access(os.environ)
     except ImproperlyConfigured as error:
         stop(str(error))
 
@@ -50,7 +53,8 @@ def write_error(sock: Any, status: int, reason: str, message: str) -> None:
     gunicorn.util.write_nonblock(sock, "\r\n".join(lines).encode("latin-1"))
 
 
-bind = [f"127.0.0.1:{read_port()}"]
+ACCESS = require_access()
+bind = [ACCESS.bind]
 wsgi_app = "opsboard.wsgi"
 worker_class = "gthread"
 workers = 2
@@ -60,10 +64,25 @@ graceful_timeout = 30
 keepalive = 5
 # Ids and queue names of 512 letters, percent-encoded, are longer than the default of 4094.
 limit_request_line = 8190
-# Every peer is 127.0.0.1, so none may say what scheme, host or path it was asked for.
+# What a proxy says is judged in opsboard.access and nowhere else. gunicorn would believe every peer of a Unix socket,
+# and in local mode every peer is 127.0.0.1: so none may tell it scheme, path or address.
 forwarded_allow_ips = ""
 forwarder_headers = ""
 secure_scheme_headers: dict[str, str] = {}
+header_map = "drop"
+proxy_protocol = "off"
+protocol = "http"
+BELIEVED: dict[str, Any] = {
+    "forwarded_allow_ips": [],
+    "forwarder_headers": [],
+    "secure_scheme_headers": {},
+    "header_map": "drop",
+    "proxy_protocol": "off",
+    "protocol": "http",
+    # What a proxy and gunicorn would read differently.
+    "strip_header_spaces": False,
+    "permit_obsolete_folding": False,
+}
 control_socket_disable = True
 # Heartbeats in memory: on a busy disk they come late, and a live worker is killed for it.
 worker_tmp_dir = "/dev/shm" if os.path.isdir("/dev/shm") else None  # noqa: S108
@@ -79,9 +98,12 @@ os.environ["OPSBOARD_BIND_CHECKED"] = "1"
 
 
 def on_starting(server: Any) -> None:
-    """Before any socket is opened: refuse addresses that are not loopback, from whatever option they came."""
+    """Before any socket is opened: refuse other addresses and weaker parsing, from whatever option they came."""
+    _require_own_parsing(server.cfg)
     for address in server.cfg.address:
-        _require_loopback(address)
+        # A socket that is handed in is looked at when it can be asked.
+        if not isinstance(address, int):
+            _require_place(address)
     _require_settings()
 
 
@@ -93,7 +115,7 @@ def on_reload(server: Any) -> None:
 def when_ready(server: Any) -> None:
     """Before the first worker: the same for sockets that were handed in, whose addresses no option names."""
     for listener in server.LISTENERS:
-        _require_loopback(listener.getsockname())
+        _require_place(listener.getsockname())
 
 
 def _require_settings() -> None:
@@ -105,8 +127,29 @@ def _require_settings() -> None:
         stop(str(error))
 
 
-def _require_loopback(address: Any) -> None:
-    host = address[0] if isinstance(address, tuple) else ""
-    if isinstance(address, int) or host == "localhost" or is_loopback(host):
-        return
-    stop(OPEN_BIND)
+def _require_own_parsing(cfg: Any) -> None:
+    for name, ours in BELIEVED.items():
+        if getattr(cfg, name) != ours:
+            stop(f"opsboard sets {name} itself; take it out of gunicorn's options and of GUNICORN_CMD_ARGS.")
+
+
+def _require_place(address: Any) -> None:
+    """In local mode any loopback address; in proxied mode what OPSBOARD_BIND names, as a socket not for everybody."""
+    place = (str(parse_address(address[0]) or address[0]), address[1]) if isinstance(address, tuple) else address
+    if not ACCESS.is_proxied:
+        if not isinstance(place, tuple) or not (place[0] == "localhost" or is_loopback(place[0])):
+            stop(OPEN_BIND)
+    elif place != parse_bind(ACCESS.bind):
+        stop(OTHER_BIND)
+    elif isinstance(place, str):
+        _require_closed_folder(place)
+
+
+def _require_closed_folder(path: str) -> None:
+    """A peer on a Unix socket has no address. Who may connect is told by the folder: the socket itself is for all."""
+    try:
+        mode = os.stat(os.path.dirname(path)).st_mode
+    except OSError:
+        stop(NO_FOLDER)
+    if mode & 0o007:
+        stop(OPEN_FOLDER)

@@ -11,7 +11,7 @@ import dj_database_url
 from csp.constants import NONE, SELF
 from django.core.exceptions import ImproperlyConfigured
 
-from opsboard.access import LOOPBACK_NAMES
+from opsboard.access.reading import read_access
 from opsboard.connections import DEFAULT, is_demo, read_connections, rq_queues
 from opsboard.env import env_bool, env_choice, env_int, env_list, env_seconds, env_str, env_time_zone, env_url
 from opsboard.instance import instance_id, read_secret_key
@@ -23,12 +23,12 @@ VAR_DIR = Path(env_str("OPSBOARD_VAR", str(BASE_DIR / "var")))
 
 # Access -----------------------------------------------------------------------------------------------------------
 
-OPSBOARD_MODE = env_str("OPSBOARD_MODE", "local")
-if OPSBOARD_MODE != "local":
-    raise ImproperlyConfigured(
-        "OPSBOARD_MODE can only be local; the proxied mode comes with a later release, use an ssh tunnel until then."
-    )
-OPSBOARD_PORT = env_int("PORT", 8000, least=1, most=65535)
+access = read_access(os.environ)
+OPSBOARD_MODE = access.mode
+OPSBOARD_PORT = access.port
+OPSBOARD_BIND = access.bind
+OPSBOARD_HOSTS = list(access.hosts)
+OPSBOARD_TRUSTED_PROXIES = list(access.trusted_proxies)
 OPSBOARD_READ_ONLY = env_bool("OPSBOARD_READ_ONLY")
 OPSBOARD_ENVIRONMENT = env_str("OPSBOARD_ENVIRONMENT")
 OPSBOARD_ENVIRONMENT_COLOUR = env_choice(
@@ -37,7 +37,11 @@ OPSBOARD_ENVIRONMENT_COLOUR = env_choice(
 DEBUG = env_bool("OPSBOARD_DEBUG")
 SECRET_KEY = read_secret_key(os.environ, VAR_DIR)
 OPSBOARD_INSTANCE = instance_id(os.environ, SECRET_KEY)
-ALLOWED_HOSTS = list(LOOPBACK_NAMES)
+ALLOWED_HOSTS = list(access.hosts)
+# The middleware has seen by then that it was our proxy that said so, once.
+SECURE_PROXY_SSL_HEADER = ("HTTP_X_FORWARDED_PROTO", "https") if access.is_proxied else None
+SECURE_HSTS_SECONDS = access.hsts_seconds
+SECURE_HSTS_INCLUDE_SUBDOMAINS = access.has_hsts_subdomains
 
 # The job stores ---------------------------------------------------------------------------------------------------
 
@@ -111,7 +115,7 @@ MIDDLEWARE = [
     "csp.middleware.CSPMiddleware",
     "opsboard.security.SecurityHeadersMiddleware",
     # Nothing answers before this one.
-    "opsboard.access.LocalOnlyMiddleware",
+    "opsboard.access.proxied.ProxiedMiddleware" if access.is_proxied else "opsboard.access.local.LocalOnlyMiddleware",
     "whitenoise.middleware.WhiteNoiseMiddleware",
     "opsboard.logs.RequestLogMiddleware",
     "opsboard.security.ReadOnlyMiddleware",
@@ -206,20 +210,28 @@ LOGIN_REDIRECT_URL = "/"
 LOGOUT_REDIRECT_URL = "jobs:login"
 
 SESSION_COOKIE_AGE = env_int("OPSBOARD_SESSION_HOURS", 12, least=1, most=24 * 14) * 3600
-SESSION_COOKIE_NAME = f"opsboard_session_{OPSBOARD_INSTANCE}"
+# With this prefix browsers take the cookie only if it is Secure, of this very host and for every path.
+_cookies = "__Host-opsboard" if access.is_proxied else "opsboard"
+SESSION_COOKIE_NAME = f"{_cookies}_session_{OPSBOARD_INSTANCE}"
+SESSION_COOKIE_SECURE = access.is_proxied
 SESSION_COOKIE_HTTPONLY = True
 # Lax, not Strict: a link in a ticket must find its reader signed in.
 SESSION_COOKIE_SAMESITE = "Lax"
-CSRF_COOKIE_NAME = f"opsboard_csrf_{OPSBOARD_INSTANCE}"
+CSRF_COOKIE_NAME = f"{_cookies}_csrf_{OPSBOARD_INSTANCE}"
+CSRF_COOKIE_SECURE = access.is_proxied
 CSRF_COOKIE_HTTPONLY = True
 CSRF_COOKIE_SAMESITE = "Lax"
 CSRF_FAILURE_VIEW = "opsboard.errors.csrf_failure"
 # A cookie of the default name would be shared by everything on localhost.
 MESSAGE_STORAGE = "django.contrib.messages.storage.session.SessionStorage"
 
-# Every peer is 127.0.0.1, so an address tells nobody apart.
-AXES_LOCKOUT_PARAMETERS = ["username"]
+# In local mode every peer is 127.0.0.1, so an address tells nobody apart; for the other see opsboard.lockout.
+AXES_LOCKOUT_PARAMETERS = ["username", ["username", "ip_address"]] if access.is_proxied else ["username"]
 AXES_FAILURE_LIMIT = 8
+OPSBOARD_FAILURE_LIMIT_ANYWHERE = 64
+AXES_HANDLER = "opsboard.lockout.LockoutHandler"
+# Named, since axes by itself believes headers of the client as soon as a package for that is installed.
+AXES_CLIENT_IP_CALLABLE = "opsboard.access.proxied.client_address"
 AXES_COOLOFF_TIME = timedelta(minutes=15)
 AXES_RESET_ON_SUCCESS = True
 AXES_RESET_COOL_OFF_ON_FAILURE_DURING_LOCKOUT = False
@@ -250,14 +262,14 @@ CONTENT_SECURITY_POLICY = {
 }
 
 SILENCED_SYSTEM_CHECKS = [
-    # Local mode is plain http on a loopback port, through a tunnel or not: there is no https to redirect to or to
-    # insist on, and a Secure cookie would be lost.
-    "security.W004",
+    # To redirect plain http is the proxy's; what reaches us unencrypted is refused, and never answered by a redirect,
+    # which would go round for ever where a proxy does not say that it was asked by https.
     "security.W008",
-    "security.W012",
-    "security.W016",
-    # Lockout by address: see AXES_LOCKOUT_PARAMETERS.
-    "axes.W006",
+    # Subdomains are other people's, until OPSBOARD_HSTS_SUBDOMAINS says otherwise, and so is their place in a browser.
+    *(["security.W005", "security.W021"] if access.is_proxied else []),
+    # Local mode is plain http on a loopback port, through a tunnel or not: there is no https to insist on, and a Secure
+    # cookie would be lost. Lockout by address: see AXES_LOCKOUT_PARAMETERS.
+    *([] if access.is_proxied else ["security.W004", "security.W012", "security.W016", "axes.W006"]),
 ]
 
 # Words and times --------------------------------------------------------------------------------------------------

@@ -1,4 +1,4 @@
-"""System checks: what would open local mode is an error."""
+"""System checks: what would open local mode is an error. For the other see test_proxied_checks."""
 
 from __future__ import annotations
 
@@ -6,8 +6,8 @@ import pytest
 from django.core.checks import run_checks
 from django.core.management import CommandError, call_command
 
-from opsboard.access import LOOPBACK_NAMES
-from opsboard.checks import ACCESS, check_local_mode
+from opsboard.access.addresses import LOOPBACK_NAMES
+from opsboard.checks import ACCESS, check_access
 
 
 @pytest.fixture(autouse=True)
@@ -17,7 +17,7 @@ def _as_shipped(settings):
 
 
 def ids():
-    return {message.id for message in check_local_mode(None)}
+    return {message.id for message in check_access(None)}
 
 
 def without(settings, name):
@@ -46,7 +46,7 @@ def test_a_host_elsewhere_is_an_error(settings, host):
 @pytest.mark.parametrize(
     "name",
     [
-        ACCESS,
+        ACCESS["local"],
         "opsboard.signin.SignInRequiredMiddleware",
         "django.middleware.csrf.CsrfViewMiddleware",
         "axes.middleware.AxesMiddleware",

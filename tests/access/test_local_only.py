@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from opsboard.access import is_loopback, refusal
+from opsboard.access.addresses import is_loopback
+from opsboard.access.local import refusal
 
 LOCAL = {"REMOTE_ADDR": "127.0.0.1", "HTTP_HOST": "localhost:8000", "SERVER_PORT": "8000"}
 
@@ -96,6 +97,13 @@ def test_a_foreign_host_gets_the_same_page_on_every_address(client, path):
     assert answer.status_code == 400
     assert "ssh -L 80:127.0.0.1:80 user@this-machine" in answer.text
     assert "evil" not in answer.text
+
+
+def test_what_came_through_a_proxy_is_told_both_ways_in(client):
+    answer = client.get("/login/", headers={"host": "localhost", "x-forwarded-for": "192.0.2.1"})
+    assert answer.status_code == 400
+    assert "ssh -L 80:127.0.0.1:80 user@this-machine" in answer.text
+    assert "OPSBOARD_MODE=proxied" in answer.text
 
 
 def test_the_refusal_asks_no_database_and_sets_no_cookie(client):

@@ -75,7 +75,7 @@ def test_a_database_address_that_cannot_be_read_is_not_repeated(ask, url):
 @pytest.mark.parametrize(
     ("name", "value"),
     [
-        ("OPSBOARD_MODE", "proxied"),
+        ("OPSBOARD_MODE", "open"),
         ("OPSBOARD_READ_ONLY", "perhaps"),
         ("OPSBOARD_TIME_ZONE", "Berlin"),
         ("OPSBOARD_SESSION_HOURS", "0"),

@@ -135,7 +135,8 @@ def test_p15_gunicorn_without_our_configuration_does_not_serve(tmp_path):
 @pytest.mark.parametrize(
     ("name", "value", "sentence"),
     [
-        ("OPSBOARD_MODE", "proxied", b"OPSBOARD_MODE can only be local"),
+        ("OPSBOARD_MODE", "open", b"OPSBOARD_MODE must be one of local, proxied"),
+        ("OPSBOARD_HOST", "ops.example.org", b"OPSBOARD_HOST does nothing in local mode"),
         ("PORT", "http", b"PORT must be a whole number"),
         ("REDIS_URL", "", b"No job store is named"),
         ("REDIS_URL", "http://:s3cret@h", b"REDIS_URL can't be read"),

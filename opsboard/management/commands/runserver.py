@@ -10,7 +10,7 @@ from typing import Any
 from django.core.management.base import CommandError
 from django.core.management.commands import runserver
 
-from opsboard.access import is_loopback
+from opsboard.access.addresses import is_loopback
 
 
 class Command(runserver.Command):

@@ -8,19 +8,19 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping
-from ipaddress import IPv6Address, ip_address
 from typing import Any
 
 import structlog
 from django.conf import settings
-from django.http import HttpRequest, HttpResponse, HttpResponseBadRequest
+from django.http import HttpRequest, HttpResponse
 from django.http.response import HttpResponseBase
-from django.utils.html import format_html
 from django.utils.translation import gettext as _
 
-log = structlog.get_logger("opsboard.access")
+from opsboard.access.addresses import is_loopback
+from opsboard.access.page import lines, paragraph, refusal_page
+from opsboard.access.target import is_whole_url
 
-LOOPBACK_NAMES = ("localhost", "127.0.0.1", "[::1]")
+log = structlog.get_logger("opsboard.access")
 
 _HOST = re.compile(r"(localhost|127\.0\.0\.1|\[::1\])(:[0-9]{1,5})?", re.IGNORECASE | re.ASCII)
 _PROXY_SIGNS = ("HTTP_FORWARDED", "HTTP_VIA", "HTTP_X_REAL_IP")
@@ -56,33 +56,17 @@ def refusal(environ: Mapping[str, Any]) -> str | None:
 
 
 def _shows_a_proxy(environ: Mapping[str, Any]) -> bool:
-    # Only to a proxy does a client send a whole URL; gunicorn hands the request's target over as RAW_URI.
-    whole_url = not str(environ.get("RAW_URI", "/")).startswith("/")
-    return whole_url or any(name in _PROXY_SIGNS or name.startswith(_PROXY_PREFIX) for name in environ)
-
-
-def is_loopback(address: str) -> bool:
-    """Whether this IP address is one of this machine's own, also when written as an IPv4 address in IPv6."""
-    try:
-        parsed = ip_address(address)
-    except ValueError:
-        return False
-    mapped = parsed.ipv4_mapped if isinstance(parsed, IPv6Address) else None
-    return (mapped or parsed).is_loopback
+    return is_whole_url(environ) or any(name in _PROXY_SIGNS or name.startswith(_PROXY_PREFIX) for name in environ)
 
 
 def _explain(reason: str, environ: Mapping[str, Any]) -> HttpResponse:
-    """A page that needs no template, no static file and no database, and repeats nothing the request said."""
     port = str(environ.get("SERVER_PORT", ""))
     port = port if port.isdecimal() else str(settings.OPSBOARD_PORT)
-    page = format_html(
-        '<!doctype html><html lang="en"><head><meta charset="utf-8"><title>{title}</title></head><body>'
-        "<h1>{title}</h1><p>{reason}</p><p>{rule}</p><pre>ssh -L {port}:127.0.0.1:{port} user@this-machine</pre>"
-        "<p>{then} http://localhost:{port}/</p></body></html>",
-        title=_("This request was refused"),
-        reason=reason,
-        rule=_("opsboard answers on this machine only. From another machine, open a tunnel:"),
-        then=_("Then open"),
-        port=port,
+    return refusal_page(
+        reason,
+        paragraph(_("opsboard answers on this machine only. From another machine, open a tunnel:")),
+        lines(f"ssh -L {port}:127.0.0.1:{port} user@this-machine"),
+        paragraph(_("Then open %(address)s") % {"address": f"http://localhost:{port}/"}),
+        paragraph(_("To be reached by a name, behind a proxy with TLS, it has to be started with:")),
+        lines("OPSBOARD_MODE=proxied", "OPSBOARD_HOST=…"),
     )
-    return HttpResponseBadRequest(page)
