@@ -212,15 +212,7 @@ def _push(operation: Operation) -> str:
     if not deliveries.can_push(operation.connection):
         return LEFT_TO_THE_OBSERVER
     try:
-        deliveries.push_again(
-            operation.connection,
-            operation.queue,
-            operation.job_type,
-            kwargs=operation.args,
-            job_id=operation.job_id,
-            operation_id=operation.operation_id,
-            dispatch=deliveries.Dispatch.from_json(operation.dispatch),
-        )
+        deliveries.push_again(operation)
     except Exception as error:
         # It is on record as queued, and must not end in an error page, whatever kept RQ from it: a silent store, or a
         # serializer that only the job's own code has.

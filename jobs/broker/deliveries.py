@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping
 from copy import copy
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime, timedelta
-from typing import Any
+from typing import Any, Protocol
 
 import rq
 from redis import Redis, exceptions
@@ -71,6 +71,18 @@ class JobInHand:
         except exceptions.RedisError as error:
             raise BrokerUnavailable(connection_name(), type(error).__name__) from None
         return found.decode(errors="replace") if isinstance(found, bytes) else None
+
+
+class OnRecord(Protocol):
+    """What is on record of an operation that is to be delivered (jobs.models.Operation)."""
+
+    operation_id: str
+    connection: str
+    queue: str
+    job_id: str
+    job_type: str
+    args: Any
+    dispatch: Any
 
 
 @dataclass(frozen=True)
@@ -142,23 +154,15 @@ def push(declared: Declared, path: str, *, kwargs: Mapping[str, Any], job_id: st
     _enqueue(queue, declared.dispatch, path, kwargs, job_id, operation_id)
 
 
-def push_again(
-    connection: str,
-    queue: str,
-    path: str,
-    *,
-    kwargs: Mapping[str, Any],
-    job_id: str,
-    operation_id: str,
-    dispatch: Dispatch,
-) -> None:
+def push_again(operation: OnRecord) -> None:
     """Put an operation on its queue from another process than its own, which need not have its code.
 
     Raises BrokerUnavailable; then it may have been carried out or not.
     """
-    with connections.acting(connection) as client:
-        named = rq.Queue(queue, connection=client, serializer=dispatch.serializer or None)
-    _enqueue(named, dispatch, path, kwargs, job_id, operation_id)
+    dispatch = Dispatch.from_json(operation.dispatch)
+    with connections.acting(operation.connection) as client:
+        queue = rq.Queue(operation.queue, connection=client, serializer=dispatch.serializer or None)
+    _enqueue(queue, dispatch, operation.job_type, operation.args, operation.job_id, operation.operation_id)
 
 
 def can_push(connection: str) -> bool:

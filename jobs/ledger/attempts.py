@@ -20,7 +20,7 @@ from jobs.ledger import endings, events
 from jobs.ledger.adoption import adopt, is_same_call
 from jobs.ledger.database import lock_operation, outlasting_locks, own_transaction
 from jobs.ledger.database import now as database_now
-from jobs.ledger.moves import REST, move, note_decision, rest
+from jobs.ledger.moves import REST, completed, move, note_decision, rest
 from jobs.ledger.snapshots import snapshot_of
 from jobs.models import Attempt, Operation
 
@@ -112,17 +112,7 @@ def complete(operation: Operation, attempt: Attempt) -> bool:
     """The job returned and nothing is left open (protocol, W6). False when the attempt was taken over meanwhile."""
     with own_transaction():
         now = database_now()
-        done = _held(operation, attempt).update(
-            status=Status.COMPLETED,
-            reason_code="completed",
-            reason_text="",
-            due_at=None,
-            next_attempt_at=None,
-            last_error="",
-            updated_at=now,
-            version=F("version") + 1,
-            **REST,
-        )
+        done = _held(operation, attempt).update(reason_text="", version=F("version") + 1, **completed(now), **REST)
         if done:
             endings.end(attempt, now, AttemptOutcome.COMPLETED)
         else:

@@ -23,6 +23,18 @@ REST: dict[str, Any] = {"current_attempt": None, "lease_until": None}
 """Nobody holds it."""
 
 
+def completed(now: datetime) -> dict[str, Any]:
+    """The columns of an operation that is done, but for what is said of it."""
+    return {
+        "status": Status.COMPLETED,
+        "reason_code": "completed",
+        "due_at": None,
+        "next_attempt_at": None,
+        "last_error": "",
+        "updated_at": now,
+    }
+
+
 def queue_grace() -> timedelta:
     """How long a delivery may be under way before the observer looks where it is."""
     return timedelta(seconds=getattr(settings, "OPSBOARD_QUEUE_GRACE_SECONDS", QUEUE_GRACE_SECONDS))

@@ -22,7 +22,7 @@ from jobs.domain.operations import OperationStatus as Status
 from jobs.ledger import events
 from jobs.ledger.database import alias, lock_as_seen, outlasting_locks, own_transaction
 from jobs.ledger.database import now as database_now
-from jobs.ledger.moves import ask_somebody, move, note_decision, queue_grace
+from jobs.ledger.moves import ask_somebody, completed, move, note_decision, queue_grace
 from jobs.ledger.snapshots import snapshot_of
 from jobs.models import Attempt, Delivery, Operation
 
@@ -119,13 +119,7 @@ def complete_declared(seen: Operation) -> bool:
             transaction.set_rollback(True, using=alias())
             return False
         Operation.objects.filter(pk=operation.pk).update(
-            status=Status.COMPLETED,
-            reason_code="completed",
-            reason_text="All its effects had happened; only the final mark was missing.",
-            due_at=None,
-            next_attempt_at=None,
-            last_error="",
-            updated_at=now,
+            reason_text="All its effects had happened; only the final mark was missing.", **completed(now)
         )
         note_decision(operation, decision, now)
         return True

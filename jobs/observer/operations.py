@@ -161,15 +161,7 @@ def _rescue(where: Whereabouts, plans: operations_ended.Plans, operation: Operat
     if queued is None:
         return False
     point("before_push_again")
-    deliveries.push_again(
-        queued.connection,
-        queued.queue,
-        queued.job_type,
-        kwargs=queued.args,
-        job_id=queued.job_id,
-        operation_id=queued.operation_id,
-        dispatch=deliveries.Dispatch.from_json(queued.dispatch),
-    )
+    deliveries.push_again(queued)
     log.info("%s was queued again: its job was %s", queued.operation_id, where.place)
     return True
 

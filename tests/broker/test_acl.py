@@ -11,6 +11,7 @@ from redis import Redis, exceptions
 from jobs.broker import connections
 from jobs.broker.deliveries import Dispatch, push_again
 from jobs.broker.guarded import READ_COMMANDS, WATCH_COMMANDS
+from jobs.models import Operation
 from opsboard.runner.valkey import EmbeddedValkey, free_port
 
 ACL = Path(__file__).parents[2] / "deploy/redis-acl.conf"
@@ -108,7 +109,15 @@ def test_the_actor_can_put_an_operation_on_its_queue(server, settings):
     url = server.url_for("opsboard-actor", "secret")
     settings.OPSBOARD_CONNECTIONS = {"default": {"url": url, "read_url": None, "prefix": "rq"}}
     connections.reset()
-    call = {"kwargs": {"order_id": 7}, "job_id": "7" * 32, "operation_id": "ship:7", "dispatch": Dispatch(timeout=30)}
-    push_again("default", "orders", "shop.tasks.ship", **call)
+    operation = Operation(
+        operation_id="ship:7",
+        connection="default",
+        queue="orders",
+        job_id="7" * 32,
+        job_type="shop.tasks.ship",
+        args={"order_id": 7},
+        dispatch=Dispatch(timeout=30).to_json(),
+    )
+    push_again(operation)
     with Redis.from_url(url) as client:
         assert client.lrange("rq:queue:orders", 0, -1) == [b"7" * 32]
