@@ -16,8 +16,10 @@ class OpsboardConfig(AppConfig):
 
     def ready(self) -> None:
         from opsboard.checks import check_access
+        from opsboard.mail import check_mail
 
         register(check_access, Tags.security)
+        register(check_mail, Tags.security)
         post_migrate.connect(_make_groups, sender=apps.get_app_config("opsboard_jobs"))
 
 

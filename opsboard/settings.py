@@ -17,6 +17,7 @@ from opsboard.env import env_bool, env_choice, env_int, env_list, env_seconds, e
 from opsboard.instance import instance_id, read_secret_key
 from opsboard.links import read_links
 from opsboard.logs import configure_structlog, logging_config
+from opsboard.mail import FOLDER, SERVER, read_mail_from, read_mail_server, require_patience
 
 BASE_DIR = Path(__file__).resolve().parent.parent
 VAR_DIR = Path(env_str("OPSBOARD_VAR", str(BASE_DIR / "var")))
@@ -70,6 +71,20 @@ OPSBOARD_LEASE_GRACE_SECONDS = env_seconds("OPSBOARD_LEASE_GRACE_SECONDS", 90, l
 OPSBOARD_CALL_TIMEOUT_SECONDS = env_seconds("OPSBOARD_CALL_TIMEOUT_SECONDS", 30, least=0.1, most=86_400)
 OPSBOARD_QUEUE_GRACE_SECONDS = env_seconds("OPSBOARD_QUEUE_GRACE_SECONDS", 60, least=0.1, most=86_400)
 OPSBOARD_DIE_WITH_WORKER = env_bool("OPSBOARD_DIE_WITH_WORKER")
+
+# Mail -------------------------------------------------------------------------------------------------------------
+
+mail_server = read_mail_server(os.environ)
+EMAIL_BACKEND = SERVER if mail_server else FOLDER
+EMAIL_FILE_PATH = VAR_DIR / "mail"
+# A server that looks into a mail before it takes it may need longer; a mail whose answer is late is for a person.
+EMAIL_TIMEOUT = env_seconds("OPSBOARD_MAIL_TIMEOUT_SECONDS", 20, least=0.1, most=3600)
+if mail_server:
+    require_patience(EMAIL_TIMEOUT, OPSBOARD_CALL_TIMEOUT_SECONDS)
+    EMAIL_HOST, EMAIL_PORT = mail_server.host, mail_server.port
+    EMAIL_HOST_USER, EMAIL_HOST_PASSWORD = mail_server.user, mail_server.password
+    EMAIL_USE_TLS, EMAIL_USE_SSL = mail_server.scheme == "smtp+starttls", mail_server.scheme == "smtps"
+DEFAULT_FROM_EMAIL = SERVER_EMAIL = read_mail_from(os.environ)
 
 # The exports ------------------------------------------------------------------------------------------------------
 
