@@ -17,7 +17,7 @@ from django.utils import timezone
 from django_rq import job
 
 from exports.files import path_of
-from exports.mailing import send_ready_mail
+from exports.mailing import mail_connection, send_ready_mail
 from exports.models import Export
 from exports.periods import NoSuchPeriod, read_period
 from exports.states import looking_into_it
@@ -75,7 +75,8 @@ def mail_export(export_id: int) -> None:
     The completed effect is the mark that it was sent.
     """
     export = _export(export_id)
-    once("mail", lambda effect: send_ready_mail(export, effect.key), safety=Unsafe())
+    with mail_connection() as server:
+        once("mail", lambda effect: send_ready_mail(server, export, effect.key), safety=Unsafe())
 
 
 # ----------------------------------------------------------------------------------------------------------------------
