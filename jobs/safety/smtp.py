@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import smtplib
+from collections.abc import Iterable
 from contextlib import AbstractContextManager
 from typing import overload
 
+from jobs.domain.redaction import scrub
 from jobs.safety.classifying import frames, is_settled, translating
 from jobs.safety.errors import NotPerformed, OutcomeUnknown, PermanentError
 
@@ -15,8 +17,9 @@ _REFUSED_BEFORE_DATA = {
     smtplib.SMTPConnectError: "the connection",
     smtplib.SMTPHeloError: "our greeting",
     smtplib.SMTPAuthenticationError: "our credentials",
-    smtplib.SMTPSenderRefused: "the sender",
 }
+_LONGEST_ANSWER, _LONGEST_WORDS = 2000, 160
+"""Characters: of an answer so many are looked at, and so many are repeated at most."""
 
 
 @overload
@@ -44,6 +47,8 @@ def classify_smtp(error: Exception | None = None) -> AbstractContextManager[None
     one is unknown. And no error is no delivery: 250 says that the server has taken the message, it may still bounce.
     Where some recipients are refused and others are not, smtplib raises nothing: `sendmail` and `send_message` return
     those refused, and the others have got the mail. Django's `fail_silently` must be off.
+
+    Why the sender, the recipients or the message were refused is repeated in the server's words, without addresses.
     """
     return translating(_of_error) if error is None else _of_error(error)
 
@@ -68,18 +73,29 @@ def _of_answer(error: Exception) -> Exception | None:
     """What an answer of the server says; None: the error is no answer."""
     if isinstance(error, smtplib.SMTPRecipientsRefused):
         # One that may be taken later is reason enough to try again.
-        return _refusal(min((code for code, _text in error.recipients.values()), default=-1), "all recipients")
+        code, text = min(error.recipients.values(), key=lambda answer: answer[0], default=(-1, b""))
+        return _refusal(code, "all recipients", _words(text, error.recipients))
     if isinstance(error, smtplib.SMTPDataError):
         if not 400 <= error.smtp_code < 600:
             return OutcomeUnknown(f"The mail server answered the message with {error.smtp_code}.")
-        return _refusal(error.smtp_code, "the message")
+        return _refusal(error.smtp_code, "the message", _words(error.smtp_error))
+    if isinstance(error, smtplib.SMTPSenderRefused):
+        return _refusal(error.smtp_code, "the sender", _words(error.smtp_error, [error.sender]))
     what = _REFUSED_BEFORE_DATA.get(type(error))
     return _refusal(error.smtp_code, what) if what and isinstance(error, smtplib.SMTPResponseException) else None
 
 
-def _refusal(code: int, what: str) -> Exception:
-    said = f"The mail server refused {what} with {code}."
+def _refusal(code: int, what: str, words: str = "") -> Exception:
+    said = f"The mail server refused {what} with {code}{f': “{words}”' if words else ''}."
     return PermanentError(said) if 500 <= code < 600 else NotPerformed(said)
+
+
+def _words(answer: bytes | str, addresses: Iterable[str] = ()) -> str:
+    """What the server said, in one line: without what looks like an address or a secret, nor the name of a mailbox."""
+    text = answer if isinstance(answer, str) else answer.decode(errors="replace")
+    one_line = " ".join("".join(one if one.isprintable() else " " for one in text[:_LONGEST_ANSWER]).split())
+    hidden = [part for address in addresses for part in (address, address.rpartition("@")[0])]
+    return scrub(one_line, hidden)[:_LONGEST_WORDS].rstrip(". ")
 
 
 def _phases(error: Exception) -> set[str]:

@@ -131,10 +131,25 @@ def test_a_broken_connection_that_was_never_met_proves_nothing():
     assert type(classify_smtp(smtplib.SMTPServerDisconnected("gone"))) is OutcomeUnknown
 
 
-@pytest.mark.parametrize("place", ["RCPT", "MESSAGE"])
-def test_no_address_and_no_answer_stands_in_what_is_printed_and_stored(place):
-    error = error_of(place, f"550 {PAT} is unknown")
-    assert PAT not in "".join(traceback.format_exception(error, limit=0))
+@pytest.mark.parametrize("place", ["MAIL", "RCPT", "MESSAGE"])
+def test_a_refusal_is_told_in_the_words_of_the_server(place):
+    error = error_of(place, "550-5.7.1 not\tfrom here.\r\n550 5.7.1 Ask \x1bus")
+    assert str(error).endswith("with 550: “5.7.1 not from here. 5.7.1 Ask us”.")
+
+
+@pytest.mark.parametrize("place", ["MAIL", "RCPT", "MESSAGE"])
+def test_no_address_stands_in_what_is_printed_and_stored(place):
+    printed = "".join(traceback.format_exception(error_of(place, f"550 {PAT} is unknown"), limit=0))
+    assert PAT not in printed and "[e-mail] is unknown" in printed
+
+
+def test_no_mailbox_on_this_machine_stands_there_either():
+    error = error_of("RCPT", "550 <patricia@localhost>: there is no patricia", recipients=["patricia@localhost"])
+    assert "patricia" not in str(error)
+
+
+def test_a_server_that_talks_much_is_not_repeated_at_length():
+    assert len(str(error_of("RCPT", "550 " + "blah " * 1500))) < 250
 
 
 # ----------------------------------------------------------------------------------------------------------------------
