@@ -78,6 +78,8 @@ class Running:
     is_to_stop: bool = False
     reported_at: float = field(default=float("-inf"))
     """When its progress was last written down (monotonic)."""
+    has_reported_all: bool = False
+    """What was written down then was that all is done."""
 
     @property
     def operation_id(self) -> str:
