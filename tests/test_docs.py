@@ -169,6 +169,9 @@ def structlog_as_it_is():
     structlog.configure(**before)
 
 
+QUEUES = ("billing", "mail", "exports", "reports")
+
+
 @pytest.fixture
 def shop(redis_client, tmp_path, monkeypatch, structlog_as_it_is) -> Shop:
     """All that the page shows of a Django project, run from top to bottom in one module."""
@@ -180,12 +183,14 @@ def shop(redis_client, tmp_path, monkeypatch, structlog_as_it_is) -> Shop:
         processors=structlog.get_config()["processors"],
         transaction=transaction, structlog=structlog, InvoiceInvalid=ValueError,
         Invoice=SimpleNamespace(objects=invoices, overdue=lambda day: [SimpleNamespace(pk=1), SimpleNamespace(pk=2)]),
+        Day=SimpleNamespace(all_of=lambda report_id: [SimpleNamespace(add_up=lambda: world.add_up(report_id))] * 2),
+        Report=SimpleNamespace(objects=SimpleNamespace(filter=lambda **_: SimpleNamespace(update=world.tell))),
         Request=SimpleNamespace(objects=SimpleNamespace(filter=lambda **_: SimpleNamespace(update=world.close))),
     )  # fmt: skip
     monkeypatch.setitem(sys.modules, "docs_safe_jobs", module)
     for number, block in enumerate(blocks(PAGE.partition(ELSEWHERE)[0], "python")):
         exec(compile(block, f"docs/safe-jobs.md, block {number}", "exec"), module.__dict__)
-    return Shop(module, world, [Queue(name, connection=redis_client) for name in ("billing", "mail", "exports")])
+    return Shop(module, world, [Queue(name, connection=redis_client) for name in QUEUES])
 
 
 @pytest.mark.django_db(transaction=True)
@@ -218,12 +223,23 @@ def test_a_job_of_the_page_does_its_work_once_when_it_is_enqueued_twice(shop, na
 
 
 @pytest.mark.django_db(transaction=True)
+def test_the_long_job_of_the_page_says_how_far_it_is_and_on_its_last_attempt_why_not(shop, monkeypatch):
+    done = shop.run("build_report", 14)
+    assert (done.progress_done, done.progress_total, shop.world.calls["tell"]) == (2, 2, 0)
+    monkeypatch.setattr(shop.world, "add_up", lambda report_id: 1 / 0, raising=False)
+    shop.module.build_report.submit(15)
+    Operation.objects.filter(operation_id="report:15").update(max_attempts=1)
+    failed = shop.run("build_report", 15)
+    assert (failed.status, shop.world.calls["tell"]) == ("failed", 1)
+
+
+@pytest.mark.django_db(transaction=True)
 def test_all_jobs_of_the_page_are_tried(shop):
     own = {
         name: value for name, value in vars(shop.module).items() if getattr(value, "__module__", "") == "docs_safe_jobs"
     }
     shown = [name for name, value in own.items() if hasattr(value, "delay")]
-    assert sorted(shown) == sorted(JOBS)
+    assert sorted(shown) == sorted([*JOBS, "build_report"])
 
 
 @pytest.mark.django_db(transaction=True)
