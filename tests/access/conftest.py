@@ -5,6 +5,8 @@ from __future__ import annotations
 import pytest
 from django.test import Client
 
+from tests.support.proxied import FORWARDED, proxied_settings
+
 
 @pytest.fixture
 def failing_pages(settings) -> None:
@@ -22,3 +24,11 @@ def calm_client() -> Client:
 def strict_client() -> Client:
     """A browser whose forms need their token, as real ones do."""
     return Client(HTTP_HOST="localhost", enforce_csrf_checks=True)
+
+
+@pytest.fixture
+def proxied(settings) -> Client:
+    """The product in proxied mode, and a browser whose requests its proxy hands on."""
+    for name, value in proxied_settings().items():
+        setattr(settings, name, value)
+    return Client(enforce_csrf_checks=True, **FORWARDED)

@@ -103,3 +103,8 @@ def test_the_cookies_are_named_after_this_installation(client, settings, viewer)
     client.post("/login/", {"username": "vera", "password": "correct horse battery staple", "lost": "1"})
     mine = settings.OPSBOARD_INSTANCE
     assert set(client.cookies) == {f"opsboard_session_{mine}", f"opsboard_csrf_{mine}"}
+
+
+@pytest.mark.django_db
+def test_local_mode_asks_no_browser_for_https(client):
+    assert "Strict-Transport-Security" not in client.get("/login/").headers
