@@ -13,7 +13,7 @@ from jobs.safety.errors import NotPerformed, OutcomeUnknown, PermanentError
 
 _BEFORE_DATA = {"connect", "ehlo", "helo", "starttls", "login", "auth", "mail", "rcpt"}
 """Functions of smtplib that are over before the message itself is sent."""
-_REFUSED_BEFORE_DATA = {
+_REFUSED_BEFORE_DATA: dict[type[Exception], str] = {
     smtplib.SMTPConnectError: "the connection",
     smtplib.SMTPHeloError: "our greeting",
     smtplib.SMTPAuthenticationError: "our credentials",
