@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import runpy
 import socket
 import subprocess
@@ -22,7 +21,7 @@ HOST = "ops.example.org"
 PROXIED = {"OPSBOARD_MODE": "proxied", "OPSBOARD_HOST": HOST}
 CLIENT = "198.51.100.7"
 """The address of a browser somewhere, as the proxy tells it."""
-FORWARDED = {"HTTP_HOST": HOST, "HTTP_X_FORWARDED_PROTO": "https", "HTTP_X_FORWARDED_FOR": CLIENT}
+FORWARDED: dict[str, Any] = {"HTTP_HOST": HOST, "HTTP_X_FORWARDED_PROTO": "https", "HTTP_X_FORWARDED_FOR": CLIENT}
 """What a request carries when the proxy hands it on."""
 
 
@@ -77,8 +76,3 @@ class SocketServer(ProxiedServer):
             connection.connect(str(self.path))
             connection.sendall(raw.encode("latin-1"))
             return b"".join(iter(lambda: connection.recv(65536), b"")).decode("latin-1")
-
-
-def open_to_all(folder: Path) -> Path:
-    os.chmod(folder, 0o755)
-    return folder
