@@ -31,11 +31,13 @@ _AT_A_CELL = rf"(?<![^{_ENDS}])"
 # A control character at the start is marked whatever follows: programs that drop it have done so before they look.
 _TO_MARK = re.compile(rf"{_AT_A_CELL}(?=[{_SKIPPED}]*[{_SIGNS}]|')|\A(?=[\x00-\x1f])")
 _MARK = re.compile(rf"{_AT_A_CELL}'")
+_TELLING = re.compile(rf"[{_SIGNS}'\x00-\x1f]")
+"""What nothing is marked without: found missing in a fraction of the time, and millions of texts have none of it."""
 
 
 def safe_text(text: str) -> str:
     """The text as it goes into the file."""
-    return _TO_MARK.sub("'", text)
+    return _TO_MARK.sub("'", text) if _TELLING.search(text) else text
 
 
 def original_text(cell: str) -> str:

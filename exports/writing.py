@@ -100,7 +100,16 @@ def _stages(rows: Iterator[Sequence[Any]]) -> Iterator[list[Sequence[Any]]]:
 
 def _cells(row: Sequence[Any]) -> tuple[Any, ...]:
     number, placed_at, customer, note, status, amount, currency = row
-    return safe_text(number), placed_at.isoformat(), safe_text(customer), safe_text(note), status, amount, currency
+    return (
+        safe_text(number),
+        placed_at.isoformat(),
+        safe_text(customer),
+        safe_text(note),
+        # The database holds neither to what the form offers.
+        safe_text(status),
+        amount,
+        safe_text(currency),
+    )
 
 
 def _lines(rows: Iterable[Sequence[Any]]) -> bytes:
