@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import runpy
+import shutil
 import socket
 import subprocess
 from collections.abc import Iterator, Mapping
@@ -60,7 +61,11 @@ class SocketServer(ProxiedServer):
     @contextmanager
     def running(self, like: WebServer | None = None) -> Iterator[SocketServer]:
         self.more |= {"OPSBOARD_BIND": f"unix:{self.path}"}
-        self.manage("migrate", "--verbosity", "0")
+        if like is None:
+            self.manage("migrate", "--verbosity", "0")
+        else:
+            self.folder.mkdir()
+            shutil.copy(like.folder / "opsboard.sqlite3", self.folder)
         with (self.folder / "web.log").open("ab") as log:
             process = subprocess.Popen(GUNICORN, cwd=ROOT, env=self.environ(), stderr=log)
         try:
