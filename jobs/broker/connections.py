@@ -11,7 +11,7 @@ from urllib.parse import unquote, urlsplit
 from weakref import WeakKeyDictionary
 
 from django.conf import settings
-from redis import ConnectionPool, Redis, exceptions
+from redis import BlockingConnectionPool, ConnectionPool, Redis, exceptions
 from redis.backoff import NoBackoff
 from redis.client import Pipeline
 from redis.retry import Retry
@@ -101,22 +101,22 @@ def acting_client(name: str) -> Redis:
 def in_time(client: Redis) -> Redis:
     """The same store and account, for somebody who waits: what does not answer within our limits is given up on.
 
-    redis-py's own patience differs by version, from 20 seconds to none at all. A client that finds its server through
-    Sentinel is returned as it is.
+    redis-py's own patience differs by version, from 20 seconds to none at all. The client that is given stays as it is,
+    and so does the answer where its server is found through Sentinel, or by a pool of somebody's own.
     """
     pool = client.connection_pool
-    if type(pool) is not ConnectionPool:
+    if type(pool) not in (ConnectionPool, BlockingConnectionPool):
         return client
     if pool not in _impatient:
-        _impatient[pool] = Redis(
-            connection_pool=ConnectionPool(
-                connection_class=pool.connection_class, **{**pool.connection_kwargs, **_options(tries=1)}
-            )
-        )
+        of_pool = {name: value for name, value in pool.connection_kwargs.items() if not name.startswith(_OF_THE_POOL)}
+        impatient = ConnectionPool(connection_class=pool.connection_class, **{**of_pool, **_options(tries=1)})
+        _impatient[pool] = Redis(connection_pool=impatient)
     return _impatient[pool]
 
 
 _impatient: WeakKeyDictionary[ConnectionPool, Redis] = WeakKeyDictionary()
+_OF_THE_POOL = ("orig_", "maint_notifications_")
+"""What a pool of redis-py 8 tells its connections of itself: its own patience, to which they would return."""
 
 
 def fetch(pipeline: Pipeline) -> list[Any]:
