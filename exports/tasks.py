@@ -11,11 +11,13 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import timedelta
 
+import structlog
 from django.conf import settings
-from django.db import DatabaseError
+from django.db import DatabaseError, InterfaceError
 from django.utils import timezone
 from django_rq import job
 
+from exports.expiry import remove_expired
 from exports.files import path_of
 from exports.mailing import mail_connection, send_ready_mail
 from exports.models import Export
@@ -38,6 +40,9 @@ EXPORTS_QUEUE, MAIL_QUEUE = "exports", "mail"
 BUILD_SECONDS = 3600
 LONGEST_WRITING = minutes(50)
 MAIL_SECONDS = 180
+REMOVED_BY_A_BUILD = 20
+
+log = structlog.get_logger("opsboard.exports")
 
 
 @job(EXPORTS_QUEUE, timeout=BUILD_SECONDS)
@@ -51,6 +56,7 @@ MAIL_SECONDS = 180
 def build_export(export_id: int) -> None:
     """Writes the file, and makes the export ready. A repeat replaces the file by one of the same name."""
     export = _export(export_id)
+    _make_room()
     with _telling_the_owner(export):
         period = read_period(export.period, timezone.get_default_timezone(), timezone.now())
         written = once(
@@ -87,6 +93,14 @@ def _export(export_id: int) -> Export:
     if export is None:
         raise PermanentError(f"There is no export {export_id}: its record was removed.")
     return export
+
+
+def _make_room() -> None:
+    """Remove a few files whose time is over, should no timer do it. What goes wrong there must not fail this export."""
+    try:
+        remove_expired(timezone.now(), REMOVED_BY_A_BUILD)
+    except (OSError, DatabaseError, InterfaceError) as error:
+        log.warning("expired files were not looked for", error=type(error).__name__)
 
 
 @contextmanager

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import csv
 import io
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 from decimal import Decimal
 
 import pytest
@@ -44,12 +44,12 @@ SIGNS = ("=", "+", "-", "@", "\uff1d", "\t", "\r")
 
 
 @pytest.fixture
-def exported(now, exporter, run_jobs, settings):  # noqa: F811 - fixtures
+def exported(exporter, run_jobs, settings):  # noqa: F811 - fixtures
     """The text of the file of an export of orders that have such texts wherever a text can be."""
     Order.objects.bulk_create(
         Order(
             number=f"{text[:20]} {number}",
-            placed_at=now - timedelta(days=1, minutes=-number),
+            placed_at=datetime(2025, 3, 14, tzinfo=UTC) + timedelta(minutes=number),
             customer=text,
             note=text,
             status=Order.Status.PAID,
@@ -58,7 +58,7 @@ def exported(now, exporter, run_jobs, settings):  # noqa: F811 - fixtures
         )
         for number, text in enumerate(TEXTS)
     )
-    export = request_export(exporter, "2026-03", "").export
+    export = request_export(exporter, "2025-03", "").export
     run_jobs()
     return path_of(export.pk).read_bytes().decode("utf-8-sig")
 
