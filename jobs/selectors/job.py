@@ -21,6 +21,7 @@ from jobs.domain.decisions import Case, Decision
 from jobs.domain.findings import Finding, Judgement
 from jobs.domain.idempotency import Idempotency
 from jobs.domain.outlook import outlook
+from jobs.domain.progress import Progress
 from jobs.domain.terms import retry_terms
 from jobs.domain.verbs import DECIDE, verbs_for
 from jobs.judging import (
@@ -36,6 +37,7 @@ from jobs.judging import (
 from jobs.ledger.operations import plain_operation_id
 from jobs.models import AuditEntry, JobType, Operation, Queue, Review
 from jobs.permissions import RIGHT_FOR, Permission, Visibility, may, permissions_on
+from jobs.selectors.layered_rows import progress_of
 from jobs.selectors.texts import (
     LATEST_CHARACTERS,
     OLDER_CHARACTERS,
@@ -139,6 +141,13 @@ class JobPage:
     def is_gone(self) -> bool:
         """Only the id is left of it, in some list."""
         return self.state == Finding.GONE
+
+    @property
+    def progress(self) -> Progress | None:
+        """How far the operation is that this job runs now; None for any other."""
+        operation = self.operation
+        runs_here = operation and operation.status == Operation.Status.RUNNING and operation.job_id == self.job_id
+        return progress_of(operation) if operation and runs_here else None
 
     def offer(self, verb: str) -> Offer:
         """The act of this verb, whether it is worth speaking of or not."""

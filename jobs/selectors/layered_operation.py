@@ -17,10 +17,12 @@ from jobs.domain.findings import Judgement
 from jobs.domain.layered import Layered, decide_cancelling, decide_from_record, is_put_back
 from jobs.domain.links import Link
 from jobs.domain.operations import TERMINAL
+from jobs.domain.progress import Progress
 from jobs.judging import case_of_delivery, layered_of
 from jobs.models import Attempt, Effect, JobType, Operation, OperationEvent, Queue, Review
 from jobs.permissions import RIGHT_FOR, Permission, may, permissions_on
 from jobs.selectors.effect_review import arguments_on_record, shorten_key
+from jobs.selectors.layered_rows import progress_of
 from jobs.selectors.layered_steps import MOST, LayeredStep, kept_of, steps_of
 from jobs.selectors.review_head import links_of
 
@@ -98,6 +100,11 @@ class LayeredPage:
     def state(self) -> str:
         """A key of the words table: an open question first."""
         return "in_review" if self.open_review else self.operation.status
+
+    @property
+    def progress(self) -> Progress | None:
+        """How far its newest attempt said it was: while that runs, or how far it came."""
+        return progress_of(self.operation)
 
     @property
     def is_moving(self) -> bool:

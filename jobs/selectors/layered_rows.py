@@ -10,6 +10,7 @@ from django.utils import timezone
 from jobs.domain.decisions import Action, Decision
 from jobs.domain.layered import decide_run
 from jobs.domain.operations import AskedBy
+from jobs.domain.progress import Progress
 from jobs.judging import layered_as
 from jobs.ledger import database
 from jobs.ledger.events import operations_of_deliveries
@@ -58,6 +59,13 @@ def operations_of_rows(connection: str, jobs: Mapping[Place, str | None]) -> dic
         )
         for place, one in own.items()
     }
+
+
+def progress_of(operation: Operation) -> Progress | None:
+    """How far the newest attempt at it said it was; None where that has said nothing."""
+    if operation.progress_done is None:
+        return None
+    return Progress(operation.progress_done, operation.progress_total)
 
 
 def _places(jobs: Mapping[Place, str | None]) -> Collection[Place]:
