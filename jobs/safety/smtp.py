@@ -86,7 +86,7 @@ def _of_answer(error: Exception) -> Exception | None:
 
 
 def _refusal(code: int, what: str, words: str = "") -> Exception:
-    said = f"The mail server refused {what} with {code}{f': “{words}”' if words else ''}."
+    said = f"The mail server refused {what} with {code}{f': {words}' if words else ''}."
     return PermanentError(said) if 500 <= code < 600 else NotPerformed(said)
 
 

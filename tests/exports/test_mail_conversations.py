@@ -114,7 +114,7 @@ def test_a_mail_that_is_refused_fails_for_good_with_the_words_of_the_server(send
     assert told_of(export) == ("failed", "failed", "failed")
     assert sink.mails == []
     reason = read(export).mail_operation.reason_text
-    assert "with 550: “5.1.1 <[" in reason and "]>: nobody here is called that”" in reason
+    assert "with 550: 5.1.1 <[" in reason and "]>: nobody here is called that”" in reason
     assert "clara" not in reason
 
 
