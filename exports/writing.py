@@ -25,6 +25,7 @@ from jobs.safety import StopRequested, report_progress, result_file, should_stop
 COLUMNS = ("number", "placed_at", "customer", "note", "status", "amount", "currency")
 ROWS_PER_STAGE = 1000
 """After so many rows the job looks up: is it to stop, and how far is it?"""
+_LONGEST_NAP_SECONDS = 0.5
 _READABLE_BY_THE_WEB = 0o640
 _BYTE_ORDER_MARK = "\ufeff".encode()
 """Without it spreadsheets take UTF-8 for something else."""
@@ -119,9 +120,14 @@ def _lines(rows: Iterable[Sequence[Any]]) -> bytes:
 
 
 def _look_up(done: int, total: int) -> None:
-    """Between two stages."""
+    """Between two stages, and while it waits so as not to write faster than it is to."""
     report_progress(done, total)
-    if should_stop():
-        raise StopRequested
-    if settings.OPSBOARD_EXPORTS_ROWS_PER_SECOND:
-        time.sleep(ROWS_PER_STAGE / settings.OPSBOARD_EXPORTS_ROWS_PER_SECOND)
+    rate = settings.OPSBOARD_EXPORTS_ROWS_PER_SECOND
+    until = time.monotonic() + (ROWS_PER_STAGE / rate if rate else 0)
+    while True:
+        if should_stop():
+            raise StopRequested
+        if (left := until - time.monotonic()) <= 0:
+            return
+        # A low rate makes for long waits, and a stop must not wait for their end.
+        time.sleep(min(left, _LONGEST_NAP_SECONDS))
