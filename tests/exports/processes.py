@@ -202,8 +202,8 @@ def has_gone(pid: int) -> bool:
     return process(pid) is None
 
 
-def kill(*pids: int | None) -> None:
-    """SIGKILL to each, in that order."""
-    for pid in filter(None, pids):
+def kill(*pids: int, number: signal.Signals = signal.SIGKILL) -> None:
+    """A signal to each, in that order."""
+    for pid in pids:
         with suppress(ProcessLookupError):
-            os.kill(pid, signal.SIGKILL)
+            os.kill(pid, number)

@@ -12,9 +12,9 @@ from redis import Redis
 from exports.models import Export, Order
 from exports.requesting import request_export
 from exports.writing import COLUMNS, Hashed, write_rows
-from tests.exports.conftest import exporter_named
 from tests.exports.harm import FOLDER, POINTS, has_happened, plan
 from tests.exports.processes import IN_THE_END, a_site, queues_of
+from tests.exports.shop import a_person, outcomes, read, stock
 from tests.kills.hands import LONG_AGO
 from tests.support import database
 from tests.support.real_rq import wait_until
@@ -80,9 +80,9 @@ def site(tmp_path):
 
 
 @pytest.fixture
-def whole(make_orders):
+def whole(db):
     """What each of the files has to hold."""
-    make_orders(ORDERS)
+    stock(ORDERS)
     target = BytesIO()
     for _rows in write_rows(Hashed(target), Order.objects.order_by("placed_at").values_list(*COLUMNS)):
         pass
@@ -102,7 +102,7 @@ def lay_out(site, harms):
     with queues_of(site):
         for number, harm in enumerate(harms):
             # The same wish of the same person would be the same export.
-            export = request_export(exporter_named(f"clara-{number}"), "2025", "").export
+            export = request_export(a_person(f"clara-{number}"), "2025", "").export
             plan(harm_of(site), export.pk, harm)
             found[harm] = export.pk
     return found
@@ -147,21 +147,15 @@ def at_rest(exports):
     return mailed.count() == len(exports)
 
 
-def outcomes(export):
-    return " ".join(one.outcome for one in export.operation.attempts.filter(number__gt=0).order_by("number"))
-
-
 def test_a_build_that_is_killed_at_any_point_ends_as_the_table_says(site, whole, folder):
     expected = {f"{point}.{death}": ends for point, ends in ROWS for death in DEATHS}
     exports = lay_out(site, expected)
     run(site, exports.values())
     site.end()
 
-    found = {
-        harm: Export.objects.select_related("operation", "mail_operation").get(pk=exports[harm]) for harm in exports
-    }
+    found = {harm: read(export_id) for harm, export_id in exports.items()}
     assert [harm for harm in found if not has_happened(harm_of(site), exports[harm])] == []
-    assert {harm: outcomes(export) for harm, export in found.items()} == expected
+    assert {harm: " ".join(outcomes(export.operation)) for harm, export in found.items()} == expected
     assert {export.operation.status for export in found.values()} == {"completed"}
 
     told = {(export.rows, export.size, export.sha256) for export in found.values()}
