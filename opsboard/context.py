@@ -9,6 +9,7 @@ from django.conf import settings
 from django.http import HttpRequest
 from django.utils.translation import gettext as _
 
+from exports.permissions import may_export
 from jobs.permissions import Permission, may
 from opsboard.access.reading import PROXIED
 
@@ -61,6 +62,10 @@ class Header:
     @cached_property
     def may_change_jobtype(self) -> bool:
         return may(self._request.user, Permission.CHANGE_JOBTYPE)
+
+    @cached_property
+    def may_export(self) -> bool:
+        return bool(settings.OPSBOARD_EXPORTS) and may_export(self._request.user)
 
 
 def header(request: HttpRequest) -> dict[str, Header]:

@@ -221,7 +221,7 @@ AUTH_PASSWORD_VALIDATORS = [
     )
 ]
 LOGIN_URL = "jobs:login"
-LOGIN_REDIRECT_URL = "/"
+LOGIN_REDIRECT_URL = "start"
 LOGOUT_REDIRECT_URL = "jobs:login"
 
 SESSION_COOKIE_AGE = env_int("OPSBOARD_SESSION_HOURS", 12, least=1, most=24 * 14) * 3600

@@ -5,7 +5,10 @@ from __future__ import annotations
 from django.conf import settings
 from django.urls import include, path
 
+from opsboard.start import start
+
 urlpatterns = [
+    path("start/", start, name="start"),
     path("", include("jobs.urls")),
 ]
 if settings.OPSBOARD_EXPORTS:

@@ -18,7 +18,15 @@ from django.utils.translation import gettext as _
 
 from jobs.domain.times import Direction, Distance, Part, due_distance, past_distance, split_duration, zone_name
 from jobs.domain.tracebacks import Frame, RaisedException, Traceback
-from jobs.domain.words import ACT_SLUGS, DEDUP_WORDS, EVIDENCE_WORDS, MOVING_STATES, VERB_WORDS, state_word
+from jobs.domain.words import (
+    ACT_SLUGS,
+    DEDUP_WORDS,
+    EVIDENCE_WORDS,
+    MOVING_STATES,
+    VERB_WORDS,
+    StateWord,
+    state_word,
+)
 
 register = template.Library()
 
@@ -85,7 +93,11 @@ def state_badge(key: str) -> SafeString:
 @lru_cache(maxsize=256)
 def _state_badge(key: str, language: str | None) -> SafeString:
     """A list shows the same few badges a hundred times, so each is made once for a language."""
-    state = state_word(key)
+    return badge(state_word(key))
+
+
+def badge(state: StateWord) -> SafeString:
+    """The same for a word that stands in no table of ours."""
     own_icon = f" icon--{state.icon}" if state.icon != state.look else ""
     return format_html('<span class="state state--{}{}">{}</span>', state.look, own_icon, _(state.word))
 
@@ -153,7 +165,8 @@ def nav_link(context: template.Context, name: str, label: str, key: str = "", be
     """An entry of the main navigation. `key` follows "g" on the keyboard; `below`: names of the pages beneath it."""
     match = getattr(context.get("request"), "resolver_match", None)
     here = match.view_name if match else ""
-    current = "page" if here == name else "true" if here in {f"jobs:{one}" for one in below.split()} else ""
+    beneath = {f"{name.partition(':')[0]}:{one}" for one in below.split()}
+    current = "page" if here == name else "true" if here in beneath else ""
     return format_html(
         '<li><a class="nav-list__link" href="{}" data-go="{}"{}>{}</a></li>',
         reverse(name),

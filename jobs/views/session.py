@@ -24,7 +24,9 @@ class SignIn(LoginView):
 
     def get_redirect_url(self, request: HttpRequest | None = None) -> str:
         address = super().get_redirect_url()
-        return page_at_or_above(address) if address else ""
+        page = page_at_or_above(address) if address else ""
+        # The root is what one asks for who wants no page in particular.
+        return "" if page == "/" else page
 
     def form_valid(self, form: AuthenticationForm) -> HttpResponse:
         response = super().form_valid(form)

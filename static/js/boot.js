@@ -32,10 +32,16 @@
     }
   }
 
+  function offer() {
+    for (const control of document.querySelectorAll("[data-needs-script]")) control.hidden = false;
+  }
+
   apply();
   addEventListener("storage", apply);
+  // A refresh brings such controls as the server sends them: hidden.
+  document.addEventListener("opsboard:refreshed", offer);
   document.addEventListener("DOMContentLoaded", () => {
-    for (const control of document.querySelectorAll("[data-needs-script]")) control.hidden = false;
+    offer();
     apply();
   });
   document.addEventListener("click", (event) => {

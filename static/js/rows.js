@@ -6,11 +6,13 @@
 
   const keyed = (root, name) => new Map([...root.querySelectorAll(`[data-${name}]`)].map((one) => [one.dataset[name], one]));
 
-  // Ages count by themselves and form tokens differ each time: two cells that differ only in them are the same.
+  // Ages count by themselves, form tokens differ each time, and what needs a script was shown by one: two cells that
+  // differ only in them are the same.
   function fingerprint(element) {
     const copy = element.cloneNode(true);
     for (const time of copy.querySelectorAll("time")) time.replaceWith(time.dateTime);
     for (const token of copy.querySelectorAll("input[name=csrfmiddlewaretoken]")) token.remove();
+    for (const control of copy.querySelectorAll("[data-needs-script]")) control.hidden = false;
     return copy.innerHTML;
   }
 

@@ -12,6 +12,7 @@ FILLED = {
     "<name:queue>": "orders",
     "<name:path>": "shop.tasks.send",
     "<int:review_id>": "4711",
+    "<int:export_id>": "4711",
     "<uuid:batch>": "00000000-0000-4000-8000-000000000001",
 }
 JOBS = {"job-enqueue": "later-1", "job-cancel": "next-1", "job-stop": "slow-1", "job-remove-entry": "ghost"}

@@ -29,8 +29,10 @@ def test_a_page_opens_to_the_sign_in_and_then_to_the_same_place(client, superuse
     assert sign_in_at(client, login, "root").headers["Location"] == "/access/?page=2"
 
 
-def test_without_a_place_the_overview_follows(client, viewer):
-    assert sign_in_at(client, "/login/").headers["Location"] == "/"
+@pytest.mark.parametrize("address", ["/login/", "/login/?next=/"])
+def test_without_a_place_the_start_follows_and_that_is_the_overview(client, viewer, address):
+    assert sign_in_at(client, address).headers["Location"] == "/start/"
+    assert client.get("/start/").headers["Location"] == "/"
 
 
 @pytest.mark.parametrize(
@@ -52,7 +54,7 @@ def test_without_a_place_the_overview_follows(client, viewer):
 )
 def test_no_other_site_and_no_loop_follows(client, viewer, place):
     answer = client.post("/login/", {"username": "vera", "password": PASSWORD, "next": place})
-    assert (answer.status_code, answer.headers["Location"]) == (302, "/")
+    assert (answer.status_code, answer.headers["Location"]) == (302, "/start/")
 
 
 def test_an_act_never_follows_only_the_page_above_it(client, superuser):

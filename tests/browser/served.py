@@ -24,6 +24,7 @@ class Site:
 
     def __init__(self, folder: Path, redis_url: str) -> None:
         self.log = folder / "web.log"
+        self.exports = folder / "exports"
         self._port = free_port()
         self._environ = _environ(folder, redis_url, self._port)
         self.address = f"http://localhost:{self._port}"
@@ -57,6 +58,7 @@ def _environ(folder: Path, redis_url: str, port: int) -> dict[str, str]:
         "DJANGO_SETTINGS_MODULE": "tests.browser.served_settings",
         "OPSBOARD_SECRET_KEY": settings.SECRET_KEY,
         "OPSBOARD_VAR": str(folder),
+        "OPSBOARD_EXPORTS": "1",
         "TEST_STATIC_ROOT": str(STATIC_ROOT),
         "DATABASE_URL": database.url(),
         "REDIS_URL": redis_url,

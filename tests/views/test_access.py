@@ -185,7 +185,7 @@ def test_the_cells_say_what_is_held_and_what_the_reader_may_change(lead, orders,
 
 def test_groups_are_always_listed_and_people_only_when_they_hold_something(lead, orders, outsider, viewer):
     names = [holder.name for holder in rows(lead)["default", "orders"].holders]
-    assert names == ["Leads", "Operators", "Viewers", "lena", "vera"]
+    assert names == ["Exporters", "Leads", "Operators", "Viewers", "lena", "vera"]
 
 
 def test_who_can_be_chosen_leaves_out_superusers_and_accounts_that_are_switched_off(lead, superuser, viewer, outsider):

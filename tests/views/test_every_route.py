@@ -18,6 +18,7 @@ from jobs.domain.words import ACT_SLUGS
 from jobs.models import AuditEntry, JobType, Operation, Review
 from tests.access.routes import every_address
 from tests.conftest import PASSWORD
+from tests.exports.laid import CONTENT, lay_ready
 from tests.support.acts import read
 from tests.support.keyspace import snapshot
 from tests.support.layered import on_record
@@ -30,7 +31,8 @@ pytestmark = pytest.mark.django_db
 
 # What each gets. "read": by GET, and by HEAD. "bare": by a POST without its token. "post": by a POST with all it needs.
 # Orders is what viewer, operator and lead may see; pia may see another queue only. A lead may also declare job types
-# and give rights. To who may not see something it does not exist.
+# and give rights. To who may not see something it does not exist. The exports are those of the superuser, to others
+# none exists; tests/cases/test_p21_somebody_elses_export.py has those who may ask for some of their own.
 TABLE = """
 route        way   signed_out  outsider  viewer  operator  pia  lead  superuser
 login        read         200       302     302       302  302   302        302
@@ -132,6 +134,18 @@ access-give  post         302       404     404       404  404   302        302
 access-take  read         302       405     405       405  405   405        405
 access-take  bare         302       403     403       403  403   403        403
 access-take  post         302       404     404       404  404   302        302
+start        read         302       302     302       302  302   302        302
+start        bare         302       403     403       403  403   403        403
+start        post         302       405     405       405  405   405        405
+exports      read         302       404     404       404  404   404        200
+exports      bare         302       403     403       403  403   403        403
+exports      post         302       404     404       404  404   404        303
+export       read         302       404     404       404  404   404        200
+export       bare         302       403     403       403  403   403        403
+export       post         302       405     405       405  405   405        405
+file         read         302       404     404       404  404   404        200
+file         bare         302       403     403       403  403   403        403
+file         post         302       405     405       405  405   405        405
 """
 HEAD, *ROWS = [line.split() for line in TABLE.strip().splitlines()]
 ANSWERS = {
@@ -153,6 +167,8 @@ ACTS = {
     "access-take": "revoke_access",
 }
 """The addresses that change something for others, and what the record calls it."""
+OWN = {"exports"}
+"""Where one asks for something of one's own: that is its record, and the audit has no entry of it."""
 JOBS = {"job-enqueue": "later-1", "job-cancel": "next-1", "job-stop": "slow-1", "job-remove-entry": "ghost"}
 """Of the acts that can't be carried out on the failed one, the job on which they can."""
 PEOPLE = {"outsider": "nina", "viewer": "vera", "operator": "otto", "pia": "pia", "lead": "lena", "superuser": "root"}
@@ -194,6 +210,14 @@ def _held(request, route, who):
 
 
 @pytest.fixture
+def _export(request, route, who, settings, tmp_path):
+    """The one who may ask for exports has one, with its file."""
+    settings.OPSBOARD_EXPORTS_DIR = tmp_path / "exports"
+    if route in ("export", "file") and who == "superuser":
+        lay_ready(request.getfixturevalue(who), id=4711)
+
+
+@pytest.fixture
 def fields(shop, viewer, route):
     """What the act at this address needs to be carried out; other addresses get the fields of a retry."""
     group = f"group:{Group.objects.get(name='Viewers').pk}"
@@ -210,6 +234,7 @@ def fields(shop, viewer, route):
         "ticked": {"connection": "default", "verb": "retry_job", "row": Tick("orders", "4711", seen["seen"]).encode()},
         "review-resolve": review_fields(Review.objects.get(), Verdict.ABANDON),
         "login": {"username": "vera", "password": PASSWORD},
+        "exports": {"period": "2025"},
         "job-type": {"idempotency": "unsafe"},
         "access-give": {**place, "permission": "retry_job"},
         "access-take": {**place, "permission": "view_queue"},
@@ -237,6 +262,7 @@ def test_every_address_stands_in_the_table_with_every_way_and_role():
     assert set(ANSWERS) == set(product(every_address(), ["read", "bare", "post"], ROLES))
 
 
+@pytest.mark.usefixtures("_export")
 @everybody
 def test_looking_and_a_post_without_its_token_are_answered_as_the_table_says_and_change_nothing(
     browser_of, shop, fields, route, who
@@ -247,19 +273,22 @@ def test_looking_and_a_post_without_its_token_are_answered_as_the_table_says_and
     read, bare = (ANSWERS[route, way, who] for way in ("read", "bare"))
     assert [answer.status_code for answer in answers] == [read, read, bare]
     assert read != 404 or answers[0].content == browser.get(NOWHERE).content
+    assert not answers[0].streaming or answers[0].getvalue() == CONTENT.encode()
     assert state(shop) == before
     assert dict(browser.session) == session
 
 
-@pytest.mark.usefixtures("_held")
+@pytest.mark.usefixtures("_held", "_export")
 @everybody
 def test_a_post_with_its_token_is_answered_as_the_table_says_and_on_record(browser_of, shop, fields, route, who):
     browser, before = browser_of(who, strict=True), state(shop)
     answer = browser.post(every_address()[route], fields | token_of(browser))
     assert answer.status_code == ANSWERS[route, "post", who]
     assert answer.status_code != 404 or answer.content == browser.get(NOWHERE).content
-    after, is_done = state(shop), answer.status_code == 302
-    if route not in ACTS or who == "signed_out":
+    after, is_done = state(shop), answer.status_code in (302, 303)
+    if route in OWN:
+        assert (after[2] != before[2], after[3]) == (is_done and who != "signed_out", before[3])
+    elif route not in ACTS or who == "signed_out":
         assert after == before
     else:
         assert (after[:3] != before[:3]) == is_done
