@@ -13,13 +13,15 @@ from jobs.broker.records import ListedJob
 from jobs.broker.rows import JobPage, read_registry
 from jobs.domain.paths import is_dotted_path
 from jobs.judging import function_path
-from jobs.models import AuditEntry, JobType
+from jobs.models import AuditEntry, JobType, Operation
 from jobs.permissions import Visibility
 from jobs.selectors.each import read_each
 from jobs.selectors.lists import recorded_queue_names, visible_connections
 
 RECENT_ACTS = 1000
 """Entries of the audit that are looked through, the newest ones: what is older is no news."""
+RECENT_OPERATIONS = 1000
+"""The same of operations."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -30,6 +32,8 @@ class UndeclaredType:
     failed: int
     asked_for_at: datetime | None
     """When somebody last did something about a job of it, or tried to."""
+    is_layered: bool = False
+    """Its jobs run as operations, whose effects have promises of their own."""
 
     @property
     def can_be_declared(self) -> bool:
@@ -47,7 +51,7 @@ class JobTypesPage:
 
 
 def job_types_page(visibility: Visibility) -> JobTypesPage:
-    """Every declared type; of the others those that turned up in queues that one may see. Two queries.
+    """Every declared type; of the others those that turned up in queues that one may see. Three queries.
 
     Costs two round trips a store, and a third where queues are to be discovered. A silent store is left out.
     """
@@ -66,6 +70,12 @@ def job_types_page(visibility: Visibility) -> JobTypesPage:
         looked_at=len(rows),
         unreachable=tuple(one for one in answers.values() if isinstance(one, BrokerUnavailable)),
     )
+
+
+def layered_types() -> set[str]:
+    """The types whose jobs run through the job-safety layer, as far as the newest operations show."""
+    newest = Operation.objects.exclude(origin=Operation.Origin.PLAIN).order_by("-pk")
+    return set(newest.values_list("job_type", flat=True)[:RECENT_OPERATIONS])
 
 
 def _newest_failed(visibility: Visibility) -> Mapping[str, JobPage | BrokerUnavailable]:
@@ -96,8 +106,9 @@ def _undeclared(
 ) -> tuple[UndeclaredType, ...]:
     """By how often they failed, then by name."""
     failed = Counter(path for row in rows if (path := function_path(row.job.call)))
+    layered = layered_types()
     found = [
-        UndeclaredType(path=path, failed=failed[path], asked_for_at=acted_on.get(path))
+        UndeclaredType(path=path, failed=failed[path], asked_for_at=acted_on.get(path), is_layered=path in layered)
         for path in {*failed, *acted_on} - declared
     ]
     return tuple(sorted(found, key=lambda one: (-one.failed, one.path)))

@@ -15,7 +15,7 @@ from jobs.domain.paths import is_dotted_path
 from jobs.forms import DeclarationForm, PathForm
 from jobs.models import JobType
 from jobs.permissions import Permission, require_wide, visibility
-from jobs.selectors.job_types import job_types_page
+from jobs.selectors.job_types import job_types_page, layered_types
 from jobs.views.requests import SignedInRequest, render_page
 
 
@@ -67,6 +67,7 @@ def _show(request: SignedInRequest, path: str, form: DeclarationForm, *, status:
         "path": path,
         "job_type": declared,
         "is_conflict": status == 409,
+        "is_layered": path in layered_types(),
         "based_on": form["based_on"].value() if status == 400 else version_of(declared),
         "history": ledger.entries_about(VERB, path),
     }
