@@ -114,7 +114,17 @@ def _telling_the_owner(export: Export) -> Iterator[None]:
     except Exception as error:
         if is_last_attempt() or isinstance(error, PermanentError):
             _write_down(export, looking_into_it())
+        if isinstance(error, OSError) and error.filename is not None:
+            raise _without_path(error) from None
         raise
+
+
+def _without_path(error: OSError) -> OSError:
+    """The same, for those who look after the job: it is known by its id, and where its file lies is nothing for a page.
+
+    What is raised keeps its number, and so its kind; the place in the code it was raised at stays to be seen.
+    """
+    return OSError(error.errno, error.strerror).with_traceback(error.__traceback__)
 
 
 def _write_down(export: Export, reason: str) -> None:
