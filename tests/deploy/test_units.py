@@ -182,6 +182,12 @@ def test_the_pages_listen_where_our_own_configuration_says(units):
     assert "GUNICORN_CMD_ARGS" not in units[WEB].path.read_text() + EXAMPLES[0].read_text()
 
 
+def test_gunicorn_may_give_its_socket_an_owner(units):
+    """Which is denied to them with all that is privileged, and allowed again after that."""
+    filters = units[WEB].every("SystemCallFilter")
+    assert filters.index("@chown") > filters.index("~@privileged @resources")
+
+
 # What they name is there ----------------------------------------------------------------------------------------------
 
 
