@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-WORKED = ("default", "mail", "payments", "reports")
+WORKED = ("default", "mail", "payments", "exports", "reports")
 """The queues that the demo's worker serves, the urgent first."""
 
 UNATTENDED = "archive"

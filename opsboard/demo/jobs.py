@@ -78,10 +78,21 @@ FORGOTTEN = Order(queue="default", function="make_thumbnail", args=(87,), option
 TOMORROW = Order(queue="reports", function="build_report", args=(99,))
 
 
-def load_jobs(url: str, *, seconds: float) -> bool:
-    """Enqueue what is not there yet, once; True when the worker has met all of it within `seconds`."""
+def load_jobs(url: str, *, seconds: float) -> None:
+    """Enqueue what is not there yet, once, and wait until the worker has got past the one that has to be stopped."""
     with Redis.from_url(url) as connection:
-        return bool(connection.exists(LOADED)) or _load(connection, time.monotonic() + seconds)
+        if connection.exists(LOADED):
+            return
+        for order in (FORGOTTEN, *ORDERS, *IDLE, TOMORROW):
+            if not Job.exists(order.job_id, connection):
+                _enqueue(connection, order)
+        wait_until(lambda: _stop(connection), time.monotonic() + seconds)
+
+
+def have_run(url: str, *, seconds: float) -> bool:
+    """Whether the worker has met all of them within `seconds`, or had at an earlier start."""
+    with Redis.from_url(url) as connection:
+        return bool(connection.exists(LOADED)) or _have_run(connection, time.monotonic() + seconds)
 
 
 def wait_until(condition: Callable[[], bool], deadline: float) -> bool:
@@ -93,17 +104,6 @@ def wait_until(condition: Callable[[], bool], deadline: float) -> bool:
     return True
 
 
-def _load(connection: Redis, deadline: float) -> bool:
-    for order in (FORGOTTEN, *ORDERS, *IDLE, TOMORROW):
-        if not Job.exists(order.job_id, connection):
-            _enqueue(connection, order)
-    stopped = wait_until(lambda: _stop(connection), deadline)
-    settled = wait_until(lambda: all(_status(connection, order) in SETTLED for order in ORDERS), deadline)
-    if stopped and settled:
-        connection.set(LOADED, 1)
-    return stopped and settled
-
-
 def _enqueue(connection: Redis, order: Order) -> None:
     place = Queue(order.queue, connection=connection)
     options = {"job_id": order.job_id, "result_ttl": KEPT_SECONDS, **order.options}
@@ -113,6 +113,14 @@ def _enqueue(connection: Redis, order: Order) -> None:
     else:
         parent = order.after.job_id if order.after else None
         place.enqueue(order.path, args=order.args, kwargs=dict(order.kwargs), depends_on=parent, **options)
+
+
+def _have_run(connection: Redis, deadline: float) -> bool:
+    stopped = wait_until(lambda: _stop(connection), deadline)
+    settled = wait_until(lambda: all(_status(connection, order) in SETTLED for order in ORDERS), deadline)
+    if stopped and settled:
+        connection.set(LOADED, 1)
+    return stopped and settled
 
 
 def _stop(connection: Redis) -> bool:

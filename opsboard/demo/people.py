@@ -9,9 +9,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+from django.conf import settings
 from django.contrib.auth.models import Group, User
 from django.db import transaction
 
+from exports.permissions import EXPORTERS
+from exports.tasks import mail_export
 from jobs.domain.idempotency import Idempotency
 from jobs.first_access import LEADS, OPERATORS, VIEWERS, grant_groups
 from jobs.models import JobType, Queue
@@ -21,6 +24,7 @@ from opsboard.demo.operations import REFUNDS, refund_order
 from opsboard.demo.tasks import statement_path
 
 CONNECTION = "default"
+CLERK = "clerk"
 WEEK_SECONDS = 7 * 86400
 CHARGE_RUNBOOK = """Was the card charged? The bank's statement has a line for each charge that it made:
 
@@ -35,6 +39,12 @@ REFUND_RUNBOOK = """Was it paid back? The bank's statement has a line for each r
   {statement}
 
 If the order's number stands there, it happened. If not, and the old run is dead, it did not, and is made again."""
+MAIL_RUNBOOK = """Was it sent? In the demo each mail that went out is a file in
+
+  {folder}
+
+and its name holds the number of the export, as in .export-7. Is there one? Then it happened: a second mail would only \
+confuse. If there is none, and the old run is dead, it did not happen, and the mail is sent."""
 DECLARED = {
     "build_report": (Idempotency.REPEATABLE, None),
     "sync_stock": (Idempotency.REPEATABLE, None),
@@ -46,17 +56,21 @@ DECLARED = {
 
 @dataclass(frozen=True, kw_only=True)
 class Account:
-    """One demo account: its name, its group, and what that means in a few words."""
+    """One demo account: its name, its group, and what that means in a few words; to `email` the shop writes."""
 
     name: str
     group: str
     may: str
+    email: str = ""
 
 
 ACCOUNTS = (
     Account(name="viewer", group=VIEWERS, may="looks, and changes nothing"),
     Account(name="operator", group=OPERATORS, may="also retries, cancels and deletes jobs"),
     Account(name="lead", group=LEADS, may="also declares job types and gives access"),
+    Account(
+        name=CLERK, group=EXPORTERS, may="asks for exports of orders, and gets the files", email="clerk@shop.example"
+    ),
 )
 
 
@@ -78,6 +92,10 @@ def load_people(passwords: Mapping[str, str]) -> None:
     runbook = REFUND_RUNBOOK.format(statement=statement_path(REFUNDS))
     refund = {"idempotency": Idempotency.UNSAFE.value, "runbook_text": runbook, "declared_by": lead}
     JobType.objects.get_or_create(path=refund_order.kind.path, defaults=refund)
+    runbook = MAIL_RUNBOOK.format(folder=settings.EMAIL_FILE_PATH)
+    mail = {"idempotency": Idempotency.UNSAFE.value, "runbook_text": runbook, "declared_by": lead}
+    path = mail_export.kind.path  # type: ignore[attr-defined]  # of @operation
+    JobType.objects.get_or_create(path=path, defaults=mail)
 
 
 def read_passwords(folder: Path, environ: Mapping[str, str] = os.environ) -> dict[str, str]:
@@ -95,7 +113,7 @@ def read_passwords(folder: Path, environ: Mapping[str, str] = os.environ) -> dic
 
 
 def _provide(account: Account, password: str) -> None:
-    user, is_new = User.objects.get_or_create(username=account.name)
+    user, is_new = User.objects.get_or_create(username=account.name, defaults={"email": account.email})
     if is_new:
         user.groups.set(Group.objects.filter(name=account.group))
     if not user.check_password(password):

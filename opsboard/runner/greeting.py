@@ -8,14 +8,15 @@ from opsboard.runner.plan import Plan
 
 _LOOK_FIRST = (
     "Look at Review first: two card charges were killed half-way, and only a person can find out\n"
-    "whether the customer was charged. The page says how."
+    "whether the customer was charged. The page says how. The clerk sees another side of it: Exports,\n"
+    "with a file to download, and one that could not be made. The mails about them are in {mails}."
 )
 
 
 def greeting(plan: Plan, lines: Sequence[str]) -> str:
     """The block to print. `lines` are what the demo, or the first access to the person's own RQ, has to say."""
     intro = "Accounts, each with its password:" if plan.has_demo else "Access:"
-    first = [_LOOK_FIRST, ""] if plan.has_demo else []
+    first = [_LOOK_FIRST.format(mails=f"{plan.folder.name}/mail"), ""] if plan.has_demo else []
     told = [intro, *(f"  {line}" for line in lines), ""] if lines else []
     return "\n".join(
         [

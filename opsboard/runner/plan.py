@@ -74,11 +74,15 @@ class Plan:
             name="worker",
             arguments=("manage.py", "rqworker", "--with-scheduler", *WORKED),
             # A job's process that outlived its worker would hold its operation until the lease is over.
-            environ={"OPSBOARD_DIE_WITH_WORKER": "1", **self.environ, "OPSBOARD_LOG_LEVEL": "INFO"},
+            environ={"OPSBOARD_DIE_WITH_WORKER": "1", **self.environ, **self._of_worker()},
             # RQ logs each job's arguments, and a page of traceback for each that fails.
             is_quiet=True,
         )
         return web, worker, observer
+
+    def _of_worker(self) -> dict[str, str]:
+        settings = {"DJANGO_SETTINGS_MODULE": "opsboard.demo.settings"} if self.has_demo else {}
+        return {**settings, "OPSBOARD_LOG_LEVEL": "INFO"}
 
 
 def read_plan(environ: Mapping[str, str]) -> Plan:

@@ -8,11 +8,14 @@ from pathlib import Path
 import pytest
 from redis import Redis, exceptions
 
+from exports.requesting import request_export
+from exports.tasks import build_export
 from jobs.broker import connections
-from jobs.broker.deliveries import Dispatch, push_again
+from jobs.broker.deliveries import Dispatch, declared_by, push_again
 from jobs.broker.guarded import READ_COMMANDS, WATCH_COMMANDS
 from jobs.models import Operation
 from opsboard.runner.valkey import EmbeddedValkey, free_port
+from tests.exports.conftest import exporter_named
 
 ACL = Path(__file__).parents[2] / "deploy/redis-acl.conf"
 # Whole commands: with too few arguments a server answers before it asks who may.
@@ -121,3 +124,13 @@ def test_the_actor_can_put_an_operation_on_its_queue(server, settings):
     push_again(operation)
     with Redis.from_url(url) as client:
         assert client.lrange("rq:queue:orders", 0, -1) == [b"7" * 32]
+
+
+@pytest.mark.django_db(transaction=True)
+def test_the_actor_can_queue_an_export_as_the_pages_do(server, monkeypatch):
+    """Through RQ's own commands too, and a client that is given up on soon."""
+    queue = declared_by(build_export.delay).queue
+    with Redis.from_url(server.url_for("opsboard-actor", "secret")) as client:
+        monkeypatch.setattr(queue, "connection", client)
+        operation = request_export(exporter_named("clara"), "2025", "").export.operation
+        assert client.lrange("rq:queue:exports", 0, -1) == [operation.job_id.encode()]

@@ -22,7 +22,7 @@ from tests.support.keyspace import snapshot
 from tests.support.make_run import LAST_LINE
 from tests.support.real_rq import wait_until
 
-FAILED = {"default": 4, "mail": 3, "payments": 6, "reports": 2}
+FAILED = {"default": 4, "mail": 4, "payments": 6, "exports": 1, "reports": 2}
 """Per queue; the stopped one, which RQ lists there too, included, and the one whose data is gone after a minute."""
 
 
@@ -31,7 +31,7 @@ FAILED = {"default": 4, "mail": 3, "payments": 6, "reports": 2}
 
 def test_the_shops_jobs_really_ran(shop):
     with Redis.from_url(shop.redis_url) as client:
-        assert _statuses(client) == Counter(finished=5, failed=13, stopped=1, deferred=1, queued=3, scheduled=1)
+        assert _statuses(client) == Counter(finished=8, failed=15, stopped=1, deferred=1, queued=3, scheduled=1)
         assert {name: client.zcard(f"rq:failed:{name}") for name in FAILED} == FAILED
         assert client.llen("rq:queue:archive") == 3
 
@@ -57,9 +57,33 @@ def test_both_wait_for_a_person_who_is_told_where_to_look(shop):
 
 def test_of_two_killed_operations_one_goes_on_by_itself_and_of_the_other_a_person_is_asked(shop):
     found = _ask(shop, "SELECT operation_id, status, attempts_used FROM opsboard_jobs_operation WHERE fence > 0")
-    assert sorted(found) == [("parcel:4701", "completed", 2), ("refund:4702", "unknown", 1)]
+    assert sorted(one for one in found if not one[0].startswith("export")) == [
+        ("parcel:4701", "completed", 2),
+        ("refund:4702", "unknown", 1),
+    ]
     assert (shop.folder / "demo/parcels.jsonl").read_text().count("PARCEL-4701") == 1
     assert (shop.folder / "demo/refunds.jsonl").read_text().count("4702") == 1
+
+
+def test_of_three_exports_one_is_ready_one_failed_and_of_one_the_mail_is_asked_about(shop):
+    wanted = "SELECT period, o.status, coalesce(m.status, '') FROM exports_export e "
+    built = "JOIN opsboard_jobs_operation o ON o.id = e.operation_id "
+    mailed = "LEFT JOIN opsboard_jobs_operation m ON m.id = e.mail_operation_id ORDER BY e.id"
+    quarter, year, nonsense = _ask(shop, wanted + built + mailed)
+    assert quarter[0] == f"{year[0]}-Q4" and nonsense[0] == f"{year[0]}-13"
+    assert [quarter[1:], year[1:], nonsense[1:]] == [
+        ("completed", "unknown"),
+        ("completed", "completed"),
+        ("failed", ""),
+    ]
+    assert _ask(shop, "SELECT count(*) FROM exports_order") == [(40_000,)]
+    assert len(list((shop.folder / "exports").glob("export-*.csv"))) == 2
+
+
+def test_the_mail_that_is_asked_about_was_sent_and_the_runbook_says_where_to_look(shop):
+    assert len(list((shop.folder / "mail").glob("*.export-1.*.eml"))) == 1
+    runbooks = _ask(shop, "SELECT runbook_text FROM opsboard_jobs_jobtype WHERE path LIKE '%mail_export'")
+    assert str(shop.folder / "mail") in runbooks[0][0]
 
 
 def test_the_workers_log_has_the_ids_of_an_operation_on_lines_of_json(shop):
@@ -78,7 +102,12 @@ def test_what_redis_is_about_to_forget_is_on_record(shop):
 def test_the_greeting_names_the_address_and_every_account(shop):
     assert f"opsboard is ready: {shop.address}" in shop.lines
     assert f"  ssh -L {shop.port}:127.0.0.1:{shop.port} THIS-MACHINE" in shop.lines
-    assert re.findall(r"^  (\w+) +demo password +\w", shop.text, re.MULTILINE) == ["viewer", "operator", "lead"]
+    assert re.findall(r"^  (\w+) +demo password +\w", shop.text, re.MULTILINE) == [
+        "viewer",
+        "operator",
+        "lead",
+        "clerk",
+    ]
 
 
 def test_nothing_is_printed_after_the_greeting(shop):
@@ -234,7 +263,7 @@ def _end(client, results):
 
 
 def _accounts(run):
-    return [line for line in run.lines if re.match(r"  (viewer|operator|lead) ", line)]
+    return [line for line in run.lines if re.match(r"  (viewer|operator|lead|clerk) ", line)]
 
 
 def _answers(run):
