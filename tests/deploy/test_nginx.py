@@ -214,10 +214,10 @@ def test_path_range_and_name_are_handed_on_and_the_address_in_place_of_a_forged_
 
 
 def test_a_download_is_kept_on_no_disk_and_waits_for_its_reader(before_stand_in, stand_in):
-    stand_in.ends.clear()
-    with before_stand_in.open(request("/exports/1/file/"), client="127.0.1.9") as connection:
+    path = "/exports/1/file/"
+    with before_stand_in.open(request(path), client="127.0.1.9") as connection:
         assert connection.recv(1)
-        assert wait_until(lambda: stand_in.ends, "nobody takes more", 60) == ["stalled"]
+        assert wait_until(lambda: stand_in.ends.get(path), "nobody takes more", 60) == "stalled"
 
 
 def test_downloads_leave_half_of_the_threads_to_pages(before_stand_in):

@@ -145,7 +145,8 @@ class StandIn:
 
     port: int
     requests: list[tuple[str, list[tuple[str, str]]]] = field(default_factory=list)
-    ends: list[str] = field(default_factory=list)
+    ends: dict[str, str] = field(default_factory=dict)
+    """By path: what became of the answer."""
 
 
 @contextmanager
@@ -162,9 +163,9 @@ def standing_in(megabytes: int, stalled_seconds: float) -> Iterator[StandIn]:
             try:
                 for _ in range(megabytes):
                     self.connection.sendall(bytes(1 << 20))
-                stand_in.ends.append("sent")
+                stand_in.ends[self.path] = "sent"
             except OSError:
-                stand_in.ends.append("stalled")
+                stand_in.ends[self.path] = "stalled"
                 self.close_connection = True
 
         def log_message(self, *_words: object) -> None:
