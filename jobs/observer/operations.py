@@ -159,11 +159,21 @@ def _rescue(where: Whereabouts, plans: operations_ended.Plans, operation: Operat
         return False
     queued = _plan(operation, where.place, plans)(operation)
     if queued is None:
+        _tell_of_end(operation, where.place)
         return False
     point("before_push_again")
     deliveries.push_again(queued)
     log.info("%s was queued again: its job was %s", queued.operation_id, where.place)
     return True
+
+
+def _tell_of_end(operation: Operation, place: Place) -> None:
+    """Why it was not queued again, where it is at rest by now; else it has changed since it was seen."""
+    operation.refresh_from_db(fields=["status", "reason_code"])
+    if operation.status in (*TERMINAL, Status.UNKNOWN):
+        log.info(
+            "%s is %s (%s): its job was %s", operation.operation_id, operation.status, operation.reason_code, place
+        )
 
 
 def _plan(operation: Operation, place: Place, plans: operations_ended.Plans) -> operations_ended.Plan:
