@@ -10,8 +10,8 @@ import re
 import signal
 import subprocess
 import sys
-from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager, suppress
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, ExitStack, contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from unittest.mock import patch
@@ -113,8 +113,14 @@ class Site:
             **self.more,
         }
 
-    def start(self, command: list[str], **more: str) -> Service:
-        """Start a command of ours; its life ends with this process at the latest."""
+    def start(self, command: list[str], *, limit: Callable[[], object] | None = None, **more: str) -> Service:
+        """Start a command of ours; its life ends with this process at the latest. `limit` is called in it before."""
+        tie = die_with_parent(signal.SIGKILL)
+
+        def prepare() -> None:
+            for step in filter(None, (limit, tie)):
+                step()
+
         said = self.folder / f"{len(self.services)}.log"
         with said.open("wb") as log:
             process = subprocess.Popen(
@@ -124,15 +130,17 @@ class Site:
                 stdout=log,
                 stderr=log,
                 start_new_session=True,
-                preexec_fn=die_with_parent(signal.SIGKILL),
+                preexec_fn=prepare,
             )
         service = Service(process, said)
         self.services.append(service)
         return service
 
-    def worker(self, command: list[str] | None = None, **more: str) -> Service:
+    def worker(
+        self, command: list[str] | None = None, *, limit: Callable[[], object] | None = None, **more: str
+    ) -> Service:
         """A worker, as it is shipped."""
-        return self.start(command or WORKER, **more)
+        return self.start(command or WORKER, limit=limit, **more)
 
     def observer(self) -> Service:
         return self.start(OBSERVER)
@@ -184,10 +192,15 @@ def a_site(folder: Path, database_url: str, **more: str) -> Iterator[Site]:
         server.wait(10)
 
 
+def queues_of(site: Site) -> AbstractContextManager[None]:
+    """What this process submits goes to the job store of the site."""
+    return submitting_to(site.redis_url)
+
+
 @contextmanager
-def queues_of(site: Site) -> Iterator[None]:
-    """What this process submits goes to the job store of the site, and is looked after as soon as there."""
-    client = Redis.from_url(site.redis_url)
+def submitting_to(redis_url: str) -> Iterator[None]:
+    """What this process submits goes to that job store, and is looked after as soon as what a site submits."""
+    client = Redis.from_url(redis_url)
     with ExitStack() as patched, override_settings(OPSBOARD_QUEUE_GRACE_SECONDS=QUEUE_GRACE_SECONDS):
         for job in (build_export, mail_export):
             declared = declared_by(job.delay)
