@@ -61,9 +61,9 @@ class ShownExport:
 
     @property
     def progress(self) -> tuple[int, int] | None:
-        """Rows that are written, and all; None while nothing is written, or nobody has counted."""
+        """Rows that the attempt which runs now has written, and all; None without one, or before it has counted."""
         operation = self._operation
-        if self.state is not ExportState.RUNNING or not operation.progress_total:
+        if operation.status != Operation.Status.RUNNING or not operation.progress_total:
             return None
         return min(operation.progress_done or 0, operation.progress_total), operation.progress_total
 
