@@ -221,7 +221,7 @@ def test_every_file_that_is_opened_is_closed(exporter, sign_in, export, headers,
     opened = []
     monkeypatch.setattr("exports.views.open_file", lambda one: opened.append(path_of(one.pk).open("rb")) or opened[-1])
     answer = getattr(sign_in(exporter, watched=False), method)(f"/exports/{export.pk}/file/", headers=headers)
-    answer.close()
+    b"".join(answer)
     assert [one.closed for one in opened] == [True]
 
 
