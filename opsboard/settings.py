@@ -102,7 +102,7 @@ OPSBOARD_EXPORTS_AT_ONCE = env_int("OPSBOARD_EXPORTS_AT_ONCE", 3, least=1, most=
 OPSBOARD_EXPORTS_ROWS_PER_SECOND = env_int("OPSBOARD_EXPORTS_ROWS_PER_SECOND", 0, least=0, most=10_000_000)
 # What links in mails begin with.
 OPSBOARD_SITE_URL = env_url(
-    "OPSBOARD_SITE_URL", ("http", "https"), "https://opsboard.example.org", f"http://localhost:{OPSBOARD_PORT}"
+    "OPSBOARD_SITE_URL", ("http", "https"), "https://opsboard.example.org", access.site_url
 ).rstrip("/")
 
 # Parts ------------------------------------------------------------------------------------------------------------

@@ -12,6 +12,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
+from opsboard.access.reading import PROXIED
 from opsboard.demo import WORKED
 from opsboard.env import env_int, env_str
 from opsboard.runner.valkey import DURABLE, EmbeddedValkey, free_port, new_password
@@ -86,7 +87,9 @@ class Plan:
 
 
 def read_plan(environ: Mapping[str, str]) -> Plan:
-    """The plan for this environment. Raises ImproperlyConfigured when PORT can't be read."""
+    """The plan for this environment. Raises ImproperlyConfigured when PORT can't be read, Refused for proxied mode."""
+    if env_str("OPSBOARD_MODE", environ=environ).lower() == PROXIED:
+        raise Refused("make run is for this machine; how to run opsboard behind a proxy is told in docs/deploy.md.")
     folder = Path(env_str("OPSBOARD_VAR", str(ROOT / "var"), environ=environ)).resolve()
     has_own_stores = any(_OWN_STORE.fullmatch(name) and environ[name].strip() for name in environ)
     valkey = None if has_own_stores else _embedded(folder)

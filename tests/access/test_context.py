@@ -31,6 +31,11 @@ def test_another_port_than_ours_is_a_tunnel(header_for, host, exposure):
     assert header_for(AnonymousUser(), host, SERVER_PORT="8000").exposure == exposure
 
 
+def test_behind_a_proxy_it_is_the_name_that_was_asked_for(header_for, settings):
+    settings.OPSBOARD_MODE, settings.ALLOWED_HOSTS = "proxied", ["ops.example.org", "jobs.example.org"]
+    assert header_for(AnonymousUser(), "jobs.example.org").exposure == "Behind a proxy: jobs.example.org"
+
+
 @pytest.mark.django_db
 def test_the_role_is_that_of_the_person(header_for, viewer, superuser):
     assert header_for(AnonymousUser()).role == "Signed out"

@@ -7,6 +7,7 @@ from django.core.exceptions import ImproperlyConfigured
 
 from opsboard.access.addresses import is_host_name, parse_bind, parse_proxy
 from opsboard.access.reading import read_access
+from opsboard.runner.plan import Refused, read_plan
 
 STORE = {"REDIS_URL": "redis://127.0.0.1:1/0"}
 PROXIED = {**STORE, "OPSBOARD_MODE": "proxied", "OPSBOARD_HOST": "ops.example.org"}
@@ -62,6 +63,11 @@ def test_debug_pages_and_a_name_do_not_go_together(value):
 def test_the_demo_is_not_served_under_a_name():
     demo = {**PROXIED, "REDIS_URL": "", "OPSBOARD_EMBEDDED_REDIS_URL": "redis://127.0.0.1:1/0"}
     assert sentence(demo).startswith("OPSBOARD_MODE can't be proxied for the demo, ")
+
+
+def test_make_run_starts_nothing_behind_a_proxy():
+    with pytest.raises(Refused, match=r"make run is for this machine; .* docs/deploy\.md"):
+        read_plan(PROXIED)
 
 
 # Names ----------------------------------------------------------------------------------------------------------------
