@@ -178,6 +178,15 @@ def test_who_goes_round_the_proxy_is_refused_whatever_he_sends(server):
     assert status(server.ask(whole)) == "200"
 
 
+def test_the_log_says_who_and_where_and_no_search_words(nginx):
+    nginx.ask(request("/failed/?q=s3cret", "Referer: https://ops.example.org/?q=s3cret"), client="127.0.1.14")
+    nginx.ask_plainly(request("/failed/?q=s3cret"))
+    log = nginx.folder / "access.log"
+    assert wait_until(lambda: "127.0.1.14" in log.read_text(), "the request is logged")
+    assert "GET /failed/ 302" in log.read_text()
+    assert not [path for path in nginx.folder.glob("*.log") if "s3cret" in path.read_text()]
+
+
 # Limits ---------------------------------------------------------------------------------------------------------------
 
 

@@ -30,7 +30,7 @@ _FRAME = """
 pid {folder}/nginx.pid;
 events {{}}
 http {{
-    access_log off;
+    access_log {folder}/other.log;
     client_body_temp_path {folder}/body;
     proxy_temp_path {folder}/proxy;
     fastcgi_temp_path {folder}/fastcgi;
@@ -99,6 +99,7 @@ class Nginx:
             "server 127.0.0.1:8000;": f"server {self.upstream};",
             "listen 80": f"listen 127.0.0.1:{self.http}",
             "listen 443": f"listen 127.0.0.1:{self.https}",
+            "/var/log/nginx/opsboard.log": f"{self.folder}/access.log",
             f"/etc/letsencrypt/live/{HOST}/fullchain.pem": f"{self.folder}/certificate.pem",
             f"/etc/letsencrypt/live/{HOST}/privkey.pem": f"{self.folder}/key.pem",
         }.items():
