@@ -7,7 +7,7 @@ import signal
 from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import StrEnum
-from itertools import takewhile
+from itertools import dropwhile, takewhile
 
 from jobs.domain.tracebacks import Frame, RaisedException, parse_traceback
 
@@ -83,11 +83,24 @@ def _read_path(path: Sequence[str], raised: RaisedException) -> Failure:
         return Failure(Reach.UNKNOWN, "it failed inside RQ at a point that the record does not show")
     if set(path[path.index("_execute") + 1 :][:1]) & _OPERANDS:
         return Failure(Reach.NEVER_ENTERED, _BEFORE_THE_CALL.get(raised.kind, NOT_FOUND))
+    if _is_refused_by_the_layer(raised):
+        return Failure(Reach.NEVER_ENTERED, DOES_NOT_FIT)
     last = raised.frames[-1]
     is_at_the_call = _is_rq(last) and last.function == "_execute"
     if is_at_the_call and raised.kind == "TypeError" and _DOES_NOT_BIND.search(raised.message):
         return Failure(Reach.NEVER_ENTERED, DOES_NOT_FIT)
     return Failure(Reach.RAISED, "the function raised an error")
+
+
+def _is_refused_by_the_layer(raised: RaisedException) -> bool:
+    """Whether our own decorator could not bind the call to the function: it does so before anything of the job runs."""
+    beyond = dropwhile(_is_rq, raised.frames)
+    own = [frame.function for frame in takewhile(_is_layer, beyond)]
+    return "bind" in own and not _LETS_IT_RUN.intersection(own)
+
+
+def _is_layer(frame: Frame) -> bool:
+    return _LAYER_MODULES.search(frame.file) is not None
 
 
 def _read_without_path(exceptions: Sequence[RaisedException]) -> Failure:
@@ -102,6 +115,10 @@ def _read_without_path(exceptions: Sequence[RaisedException]) -> Failure:
 
 
 _RQ_MODULES = re.compile(r"[/\\]rq[/\\](?:job|callbacks|utils|queue|timeouts|serializers|worker[/\\]\w+)\.py$")
+
+_LAYER_MODULES = re.compile(r"[/\\]jobs[/\\]safety[/\\](?:operation|running|calls)\.py$")
+_LETS_IT_RUN = {"_attempt", "_submit"}
+"""The layer's functions through which the job's own code is run, and one that this code calls."""
 
 _CALLERS = {"perform_job", "run_sync"}
 """Where RQ catches what a run raises: a traceback of a run begins there."""

@@ -16,6 +16,7 @@ from uuid import uuid4
 from django.db import transaction
 
 from jobs.domain.decisions import Action, Decision
+from jobs.domain.layered import UNDER_WAY
 from jobs.domain.operation_rules import decide
 from jobs.domain.operations import AskedBy, AttemptOutcome, ErrorKind, Snapshot
 from jobs.domain.operations import OperationStatus as Status
@@ -68,6 +69,16 @@ def refuse_code(seen: Operation, *, is_known: bool) -> None:
         return replace(snapshot, is_code_known=is_known, does_call_bind=not is_known)
 
     _rescue(seen, Cause.LOST, refused)
+
+
+def refuse_call(operation_id: str, job_id: str) -> None:
+    """The same, told by the worker itself: this delivery of it brings a call that its function does not take.
+
+    Nothing is written of an operation that is on its way as another job by now, or not at all.
+    """
+    seen = Operation.objects.filter(operation_id=operation_id, job_id=job_id, status__in=UNDER_WAY).first()
+    if seen is not None:
+        refuse_code(seen, is_known=True)
 
 
 @outlasting_locks

@@ -13,7 +13,6 @@ from typing import TypeAlias
 from jobs.broker.details import read_jobs
 from jobs.broker.records import JobDetail, Result
 from jobs.domain.failures import DOES_NOT_FIT, NOT_FOUND, UNREADABLE, Reach, read_failure
-from jobs.domain.tracebacks import parse_traceback
 from jobs.ledger import rescues
 from jobs.models import Attempt, Delivery, Operation
 
@@ -21,8 +20,6 @@ BATCH = 50
 Plan: TypeAlias = Callable[[Operation], Operation | None]
 """What is to be done about an operation; returns it when it is on record as queued again, for the caller to push."""
 Plans: TypeAlias = dict[int, Plan]
-_OWN_BINDING = "jobs/safety/calls.py"
-"""Where the layer itself binds a call to the function's parameters, before anything is claimed."""
 
 
 def plans(connection: str, operations: Sequence[Operation], now: datetime) -> Plans:
@@ -92,15 +89,8 @@ def _plan_failed(operation: Operation, newest: Result | None) -> Plan:
     if newest is None or (sent_at and newest.created_at and newest.created_at < sent_at):
         return rescues.queue_unentered
     failure = read_failure(newest.text)
-    if failure.reach is Reach.NEVER_ENTERED:
-        return _PLANS.get(failure.cause, rescues.queue_unentered)
-    return refuse_arguments if _was_refused_here(newest.text or "") else rescues.queue_unentered
-
-
-def _was_refused_here(text: str) -> bool:
-    """Whether the layer itself could not bind the call: it does so before the claim."""
-    frames = [frame for raised in parse_traceback(text).exceptions for frame in raised.frames]
-    return any(frame.file.endswith(_OWN_BINDING) and frame.function == "bind" for frame in frames)
+    known = _PLANS.get(failure.cause) if failure.reach is Reach.NEVER_ENTERED else None
+    return known or rescues.queue_unentered
 
 
 _PLANS: dict[str, Plan] = {

@@ -23,13 +23,14 @@ from jobs.domain.decisions import Action, Decision
 from jobs.domain.literals import HiddenValues
 from jobs.domain.operations import EffectStatus, ErrorKind
 from jobs.domain.redaction import safe_text
-from jobs.ledger import attempts
+from jobs.ledger import attempts, rescues
 from jobs.ledger.attempts import Claim, Delivered, Failure
 from jobs.ledger.database import alias
 from jobs.models import Attempt, Operation
 from jobs.safety import processes
 from jobs.safety.calls import Call, storable
 from jobs.safety.errors import (
+    ArgumentsRefused,
     CancelledByOperator,
     ControlFlow,
     LeaseLost,
@@ -40,7 +41,7 @@ from jobs.safety.errors import (
     TransientError,
     UnfinishedEffect,
 )
-from jobs.safety.logs import tell
+from jobs.safety.logs import tell, warn
 from jobs.safety.operation import JobKind
 from jobs.safety.points import point
 from jobs.safety.setup import needing_tables
@@ -126,7 +127,7 @@ def run_delivery(kind: JobKind, function: Callable[..., Any], args: tuple[Any, .
         raise MisuseError(f"Queue it by {kind.path}.submit(…) or .delay(…); a test calls its .function(…).")
     if job.timeout_seconds is None:
         raise MisuseError(f"{kind.path} has no time limit, so it would never be known dead: give @job a timeout.")
-    call = kind.shape.bind(args, kwargs)
+    call = _bound(kind, args, kwargs, job)
     _die_with_worker(job)
     point("before_claim")
     with needing_tables():
@@ -137,6 +138,24 @@ def run_delivery(kind: JobKind, function: Callable[..., Any], args: tuple[Any, .
             return _turned_away(claim.decision)
         running = Running(operation=claim.operation, attempt=claim.attempt, job=job, hidden=kind.shape.hidden_in(call))
         return _attempt(kind, running, lambda: function(*args, **kwargs))
+
+
+def _bound(kind: JobKind, args: tuple[Any, ...], kwargs: dict[str, Any], job: JobInHand) -> Call:
+    """The call. One that does not fit is refused on its operation's record at once, and RQ files the job as failed."""
+    try:
+        return kind.shape.bind(args, kwargs)
+    except (TypeError, ArgumentsRefused):
+        if job.operation_id is not None:
+            _refuse_call(job.operation_id, job.job_id)
+        raise
+
+
+def _refuse_call(operation_id: str, job_id: str) -> None:
+    try:
+        rescues.refuse_call(operation_id, job_id)
+    except (DatabaseError, InterfaceError) as silence:
+        # The observer reads it from RQ's record.
+        warn("refused, not noted", operationId=operation_id, why=type(silence).__name__)
 
 
 def _delivered(kind: JobKind, call: Call, job: JobInHand) -> Delivered:

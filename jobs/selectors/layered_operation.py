@@ -131,7 +131,7 @@ def layered_page(user: User, operation: Operation, queue: Queue, *, now: datetim
     running = next((one for one in kept.attempts if one.pk == operation.current_attempt), None)
     return LayeredPage(
         operation=operation,
-        sentence=_sentence(operation),
+        sentence=_sentence(operation, case),
         running=running,
         judgement=case.judgement if case else None,
         silence=silence,
@@ -165,8 +165,10 @@ def _newest_job(operation: Operation, layered: Layered, now: datetime) -> tuple[
     return case_of_delivery(detail, now, layered), ""
 
 
-def _sentence(operation: Operation) -> str:
+def _sentence(operation: Operation, case: Case | None) -> str:
     """Why it stands where it does; where no reason is on record, what the state means."""
+    if operation.status in _WAITING and case is not None and case.evidence.status in _ENDED:
+        return _ENDED_UNSEEN
     return operation.reason_text or _MEANINGS[Operation.Status(operation.status)]
 
 
@@ -186,6 +188,11 @@ def _offers(case: Case | None, layered: Layered, rights: Collection[Permission])
     )
 
 
+_WAITING = (Operation.Status.ACCEPTED, Operation.Status.QUEUED)
+_ENDED = ("failed", "stopped", "canceled", "finished")
+_ENDED_UNSEEN = (
+    "Its job has ended in RQ, and nothing of that is on record here: the observer finds out why, and what is next."
+)
 _MEANINGS = {
     Operation.Status.ACCEPTED: "It was accepted together with its business data, and is not on its queue yet.",
     Operation.Status.QUEUED: "It waits in its queue for a worker.",

@@ -22,6 +22,16 @@ IMPORT = (*INSIDE_RQ, (f"{RQ}/job.py", "func"), (f"{RQ}/utils.py", "import_attri
 OURS = ("/app/shop/tasks.py", "charge")
 LIBRARY = ("/app/.venv/lib/python3.11/site-packages/tasklib/wrap.py", "wrapper")
 UNFIT = "TypeError: charge() missing 1 required positional argument: 'b'"
+SAFETY = "/app/.venv/lib/python3.11/site-packages/jobs/safety"
+CALLS, INSPECT = f"{SAFETY}/calls.py", "/usr/lib/python3.11/inspect.py"
+LAYER = (
+    (f"{SAFETY}/operation.py", "run"),
+    (f"{SAFETY}/operation.py", "_run"),
+    (f"{SAFETY}/running.py", "run_delivery"),
+)
+RUNS = tuple((f"{SAFETY}/running.py", name) for name in ("_attempt", "_run_body", "<lambda>"))
+BIND = (CALLS, "bind")
+UNKNOWN = "TypeError: got an unexpected keyword argument 'colour'"
 NOT_READ = "rq.exceptions.DeserializationError"
 TIMEOUT = "rq.timeouts.JobTimeoutException: Task exceeded maximum timeout value (180 seconds)"
 CALLBACK = (PERFORM, (f"{RQ}/job.py", "execute_failure_callback"))
@@ -40,6 +50,23 @@ CASES = {
     "a library's function raises": (traceback(*INSIDE_RQ, LIBRARY, error="ValueError: boom"), Reach.RAISED),
     "the arguments do not fit": (traceback(*INSIDE_RQ, error=UNFIT), Reach.NEVER_ENTERED),
     "the arguments do not fit inside": (traceback(*INSIDE_RQ, OURS, error=UNFIT), Reach.RAISED),
+    "the layer cannot bind the call": (
+        traceback(*INSIDE_RQ, *LAYER, BIND, (INSPECT, "bind"), (INSPECT, "_bind"), error=UNKNOWN),
+        Reach.NEVER_ENTERED,
+    ),
+    "the layer takes an argument for no id": (
+        traceback(*INSIDE_RQ, *LAYER, BIND, (CALLS, "_require_id"), error="jobs.safety.errors.ArgumentsRefused: no id"),
+        Reach.NEVER_ENTERED,
+    ),
+    "the job itself submits a call that does not fit": (
+        traceback(*INSIDE_RQ, *LAYER, *RUNS, OURS, (f"{SAFETY}/operation.py", "_submit"), BIND, error=UNKNOWN),
+        Reach.RAISED,
+    ),
+    "the job raises what binding raises": (traceback(*INSIDE_RQ, *LAYER, *RUNS, OURS, error=UNKNOWN), Reach.RAISED),
+    "a decorator of the application's own is called before the layer": (
+        traceback(*INSIDE_RQ, OURS, *LAYER, BIND, error=UNKNOWN),
+        Reach.RAISED,
+    ),
     "a wrapper that may have acted calls wrongly": (traceback(*INSIDE_RQ, LIBRARY, error=UNFIT), Reach.RAISED),
     "an error of the same type at the call": (
         traceback(*INSIDE_RQ, error="TypeError: unhashable type: 'list'"),
