@@ -70,10 +70,18 @@ def observe() -> None:
     operations.deliver("default", timezone.now())
 
 
-def say(person: User, verdict: Verdict) -> Answer:
-    """He takes the open review, and says it."""
-    review = Review.objects.get(closed_at=None)
+def say(person: User, verdict: Verdict, review: Review | None = None) -> Answer:
+    """He takes the review, or the only one that is open, and says it."""
+    review = review or Review.objects.get(closed_at=None)
     claim(person, review.pk, timezone.now())
     review.refresh_from_db()
-    known = {"version": review.version, "given": GIVEN[verdict], "now": timezone.now()}
-    return resolve(Saying(actor=person, review_id=review.pk, verdict=verdict, **known))
+    return resolve(
+        Saying(
+            actor=person,
+            review_id=review.pk,
+            verdict=verdict,
+            version=review.version,
+            given=GIVEN[verdict],
+            now=timezone.now(),
+        )
+    )

@@ -118,7 +118,7 @@ def test_a_mail_that_is_refused_fails_for_good_with_the_words_of_the_server(send
     assert "clara" not in reason
 
 
-@pytest.mark.parametrize("said", ["close", "reset", "silent", "half", "hello", "500 what"])
+@pytest.mark.parametrize("said", ["close", "reset", "silent", "half", "hello", "500 what", LONG_LINE])
 def test_how_a_server_parts_changes_nothing_of_a_mail_that_it_took(send, sink, said):
     export = send({"QUIT": said}, patience(said))
     assert told_of(export) == ("completed", "completed", "sent")

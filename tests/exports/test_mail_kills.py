@@ -5,26 +5,23 @@ from __future__ import annotations
 import sys
 
 import pytest
-from django.utils import timezone
 from redis import Redis
 
 from exports.mail_states import mail_state
 from exports.models import Export
 from exports.tasks import mail_export
-from jobs.actions.reviews import Saying, claim, resolve
 from jobs.domain.verdicts import Verdict
 from jobs.models import Attempt, Review
 from opsboard.runner.processes import process
 from tests.exports.conftest import exporter_named
 from tests.exports.harm import FOLDER, POINTS, has_happened, plan
 from tests.exports.laid import lay_ready
-from tests.exports.mail_scene import read
+from tests.exports.mail_scene import read, say
 from tests.exports.processes import IN_THE_END, a_site, kill, queues_of
 from tests.exports.smtp_sink import smtp_sink
 from tests.kills.hands import LONG_AGO
 from tests.support import database
 from tests.support.real_rq import wait_until
-from tests.support.reviews import GIVEN
 
 pytestmark = pytest.mark.django_db(transaction=True)
 TABLE = """
@@ -145,10 +142,7 @@ def say_what_is_true(person, case, sink):
     """Somebody looks in the log of the mail server, and says what stands there."""
     review = Review.objects.get(operation=case.export.mail_operation, closed_at=None)
     verdict = Verdict.HAPPENED if sink.taken_for(case.address) else Verdict.DID_NOT_HAPPEN
-    claim(person, review.pk, timezone.now())
-    review.refresh_from_db()
-    known = {"version": review.version, "given": GIVEN[verdict], "now": timezone.now()}
-    case.is_answered = resolve(Saying(actor=person, review_id=review.pk, verdict=verdict, **known)).is_done
+    case.is_answered = say(person, verdict, review).is_done
     assert case.is_answered
 
 
