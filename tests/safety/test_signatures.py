@@ -20,6 +20,8 @@ from jobs.models import Operation, Queue
 from jobs.observer import operations
 from jobs.safety import operation
 from tests.safety.work import AT_ONCE
+from tests.support.layer_rq import layer_rq
+from tests.support.op_ledger import submitted as on_record
 from tests.support.operations import due
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -254,3 +256,17 @@ def test_of_one_that_was_just_enqueued_rqs_own_record_proves_that_nothing_ran(qu
     failure = read_failure(job.latest_result().exc_string)
     assert (failure.reach, failure.cause, failure.is_dead) == (Reach.NEVER_ENTERED, DOES_NOT_FIT, True)
     assert not Operation.objects.exists()
+
+
+def test_a_stock_worker_of_the_older_rq_refuses_it_alike(valkey, redis_client, tmp_path, oracle):
+    """What is read here of RQ's texts is read of those that the older one writes."""
+    submitted = {"args": {"kind": "keyed", "key": "k"}, "job_type": "tests.chaos.work.act", "job_id": "submitted"}
+    found = on_record("keyed:k", queue="orders", **submitted)
+    call = {"kwargs": {"kind": "keyed", "key": "k", "colour": "blue"}, "job_timeout": 60}
+    with layer_rq("2.12", valkey.url, tmp_path, oracle) as rq:
+        rq.enqueue("tests.chaos.work.act", job_id="delayed", **call)
+        rq.enqueue("tests.chaos.work.act", job_id="submitted", meta={META: "keyed:k"}, **call)
+        rq.burst("orders")
+        text = rq.evaluate("rq.job.Job.fetch('delayed', connection=connection).latest_result().exc_string")
+    assert (how_it_stands(found), found.attempts_used) == (REFUSED, 0)
+    assert (read_failure(text).reach, read_failure(text).cause) == (Reach.NEVER_ENTERED, DOES_NOT_FIT)
