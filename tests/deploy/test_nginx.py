@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import shutil
 import socket
 import sqlite3
@@ -15,7 +16,7 @@ from redis import Redis
 
 from tests.support.nginx import MISSING, SITE, Nginx, standing_in
 from tests.support.proxied import HOST, ProxiedServer, SocketServer
-from tests.support.real_rq import wait_until
+from tests.support.real_rq import ROOT, wait_until
 
 pytestmark = pytest.mark.skipif(bool(MISSING), reason=MISSING)
 DATABASE = 6
@@ -242,6 +243,15 @@ def test_downloads_leave_half_of_the_threads_to_pages(before_stand_in):
 
 
 # The file -------------------------------------------------------------------------------------------------------------
+
+
+def test_downloads_are_limited_to_half_of_the_threads_that_there_are():
+    shipped = (ROOT / "opsboard/gunicorn_conf.py").read_text()
+    workers, threads = (
+        int(re.search(rf"^{name} = ([0-9]+)$", shipped, re.MULTILINE)[1]) for name in ("workers", "threads")
+    )
+    limit = int(re.search(r"limit_conn opsboard_downloads ([0-9]+);", SITE.read_text())[1])
+    assert limit * 2 <= workers * threads
 
 
 def test_the_site_says_nothing_that_opsboard_says_itself():
