@@ -12,21 +12,15 @@ from __future__ import annotations
 
 import argparse
 import json
-import os
 import statistics
-import subprocess
-import sys
 import tempfile
-import time
 from collections import defaultdict
-from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
-from opsboard.runner.valkey import EmbeddedValkey, free_port
+from bench.stores import a_database, a_valkey, environ_of, fsync_ms, run_python
 
-ROOT = Path(__file__).resolve().parents[1]
 WORKERS = ("simple", "fork")
 KINDS = ("plain", "no_effect", "one_effect")
 AIMS_MS = {"sqlite": 3.0, "postgresql": 6.0}
@@ -42,12 +36,12 @@ def main() -> None:
     asked = parser.parse_args()
     with ExitStack() as stack:
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="opsboard-bench-", dir=asked.folder)))
-        places = {name: stack.enter_context(_database(name, folder)) for name in asked.databases.split(",")}
-        redis_url = stack.enter_context(_valkey(folder))
-        environs = {name: _environ(folder / name, url, redis_url) for name, url in places.items()}
+        places = {name: stack.enter_context(a_database(name, folder)) for name in asked.databases.split(",")}
+        redis_url = stack.enter_context(a_valkey(folder))
+        environs = {name: environ_of(folder / name, url, redis_url) for name, url in places.items()}
         for environ in environs.values():
-            _python(environ, "manage.py", "migrate", "--verbosity=0")
-        print(f"fsync of 4 kB on this disk, by itself: {_fsync_ms(folder):.2f} ms (median of 200)\n")
+            run_python(environ, "manage.py", "migrate", "--verbosity=0")
+        print(f"fsync of 4 kB on this disk, by itself: {fsync_ms(folder):.2f} ms (median of 200)\n")
         _report(_measure(environs, asked.rounds, asked.jobs))
 
 
@@ -56,7 +50,7 @@ def _measure(environs: dict[str, dict[str, str]], rounds: int, jobs: int) -> dic
     for _ in range(rounds):
         for worker in WORKERS:
             for database, environ in environs.items():
-                got = json.loads(_python(environ, "-m", "bench.measuring", worker, str(jobs)).splitlines()[-1])
+                got = json.loads(run_python(environ, "-m", "bench.measuring", worker, str(jobs)).splitlines()[-1])
                 kept = found.setdefault((database, worker), {"costs": defaultdict(list), "statements": {}})
                 kept["statements"] = got["statements"] or kept["statements"]
                 for kind, costs in got["costs"].items():
@@ -101,85 +95,6 @@ def _median(costs: list[list[float]], which: int) -> float:
 
 def _quantile(costs: list[list[float]], percent: int) -> float:
     return statistics.quantiles((cost[0] for cost in costs), n=100)[percent - 1]
-
-
-# What it runs on ------------------------------------------------------------------------------------------------------
-
-
-def _environ(folder: Path, database_url: str, redis_url: str) -> dict[str, str]:
-    return {
-        "PATH": os.environ["PATH"],
-        "DJANGO_SETTINGS_MODULE": "opsboard.settings",
-        "OPSBOARD_VAR": str(folder),
-        "DATABASE_URL": database_url,
-        "OPSBOARD_EMBEDDED_REDIS_URL": redis_url,
-        "BENCH_SHOW": os.environ.get("BENCH_SHOW", ""),
-    }
-
-
-def _python(environ: dict[str, str], *arguments: str) -> str:
-    command = [sys.executable, *arguments]
-    return subprocess.run(command, cwd=ROOT, env=environ, check=True, stdout=subprocess.PIPE, text=True).stdout
-
-
-def _fsync_ms(folder: Path) -> float:
-    took = []
-    with (folder / "fsync").open("wb") as file:
-        for _ in range(200):
-            began = time.perf_counter()
-            file.write(bytes(4096))
-            file.flush()
-            os.fdatasync(file.fileno())
-            took.append((time.perf_counter() - began) * 1e3)
-    return statistics.median(took)
-
-
-@contextmanager
-def _valkey(folder: Path) -> Iterator[str]:
-    server = EmbeddedValkey(folder=folder / "valkey", port=free_port())
-    process = server.start()
-    yield server.url
-    process.terminate()
-    process.wait(10)
-
-
-@contextmanager
-def _database(name: str, folder: Path) -> Iterator[str]:
-    (folder / name).mkdir()
-    if name == "sqlite":
-        yield f"sqlite:///{folder / name / 'bench.sqlite3'}"
-    elif "BENCH_DATABASE_URL" in os.environ:
-        yield os.environ["BENCH_DATABASE_URL"]
-    else:
-        with _cluster(folder / name) as url:
-            yield url
-
-
-@contextmanager
-def _cluster(folder: Path) -> Iterator[str]:
-    """A PostgreSQL of our own, with fsync as it comes."""
-    found = sorted(Path("/usr/lib/postgresql").glob("*/bin"))
-    if not found:
-        sys.exit("There is no PostgreSQL here: apt-get install postgresql, or --databases sqlite.")
-    programs, port = found[-1], free_port()
-    if os.geteuid() == 0:
-        folder.parent.chmod(0o755)
-        subprocess.run(["chown", "postgres", folder], check=True)
-    _as_postgres(programs / "initdb", "-D", folder / "data", "-A", "trust", "-U", "postgres", "-E", "UTF8")
-    options = f"-p {port} -c listen_addresses=127.0.0.1 -c unix_socket_directories=''"
-    _as_postgres(programs / "pg_ctl", "-D", folder / "data", "-l", folder / "log", "-w", "-o", options, "start")
-    try:
-        yield f"postgres://postgres@127.0.0.1:{port}/postgres"
-    finally:
-        _as_postgres(programs / "pg_ctl", "-D", folder / "data", "-m", "immediate", "stop")
-
-
-def _as_postgres(*command: Path | str) -> None:
-    """PostgreSQL refuses to run as root."""
-    words = [str(word) for word in command]
-    if os.geteuid() == 0:
-        words = ["runuser", "-u", "postgres", "--", *words]
-    subprocess.run(words, cwd="/", check=True, stdout=subprocess.DEVNULL)
 
 
 if __name__ == "__main__":

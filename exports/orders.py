@@ -112,13 +112,15 @@ class Made:
     before: int
 
 
-def make_orders(count: int, until: datetime, *, seed: int = 1, told: Callable[[int], None] | None = None) -> Made:
-    """Add so many orders of the time before `until`; `told` hears after each batch how many are stored by now.
+def make_orders(
+    count: int, until: datetime, *, seed: int = 1, days: int = DAYS, told: Callable[[int], None] | None = None
+) -> Made:
+    """Add so many orders of the `days` before `until`; `told` hears after each batch how many are stored by now.
 
     Numbers go on after the largest that is there. Each batch is a transaction of its own, so nobody waits long.
     """
     before, first = Order.objects.count(), _next_number()
-    made = orders(count, until, first=first, seed=seed)
+    made = orders(count, until, first=first, seed=seed, days=days)
     stored = 0
     while batch := list(islice(made, BATCH)):
         Order.objects.bulk_create(batch)
@@ -128,13 +130,13 @@ def make_orders(count: int, until: datetime, *, seed: int = 1, told: Callable[[i
     return Made(_number(first), _number(first + count - 1), before)
 
 
-def orders(count: int, until: datetime, *, first: int = 1, seed: int = 1) -> Iterator[Order]:
+def orders(count: int, until: datetime, *, first: int = 1, seed: int = 1, days: int = DAYS) -> Iterator[Order]:
     """So many orders, unsaved, the oldest first; the last one is placed before `until`."""
     # A second batch of the same seed is no copy of the first.
     dice = random.Random(f"{seed}:{first}")  # noqa: S311 - nobody's secret
     customers = _customers(dice)
     number = first
-    for day, placed in _spread(count, until):
+    for day, placed in _spread(count, until, days):
         moments = sorted(_moment(day, until, dice) for _ in range(placed))
         for placed_at in moments:
             yield _order(_number(number), placed_at, until - placed_at, customers, dice)
@@ -155,15 +157,15 @@ def _number(number: int) -> str:
     return f"{_PREFIX}{number:0{_DIGITS}}"
 
 
-def _spread(count: int, until: datetime) -> Iterator[tuple[datetime, int]]:
+def _spread(count: int, until: datetime, days: int) -> Iterator[tuple[datetime, int]]:
     """The beginning of each day, and how many orders it has: by weekday and season, growing slowly."""
     last = datetime.combine(until.astimezone(UTC).date(), time(), UTC)
-    days = [last - timedelta(days=DAYS - 1 - number) for number in range(DAYS)]
-    weights = [_WEEKDAYS[day.weekday()] * _MONTHS[day.month - 1] * (1 + at / DAYS) for at, day in enumerate(days)]
+    each = [last - timedelta(days=days - 1 - number) for number in range(days)]
+    weights = [_WEEKDAYS[day.weekday()] * _MONTHS[day.month - 1] * (1 + at / days) for at, day in enumerate(each)]
     sums = list(accumulate(weights))
     # Rounded sums, not rounded parts: in the end it is `count`, however few or many there are.
     reached = [round(count * part / sums[-1]) for part in sums]
-    return ((day, now - before) for day, before, now in zip(days, chain((0,), reached), reached, strict=False))
+    return ((day, now - before) for day, before, now in zip(each, chain((0,), reached), reached, strict=False))
 
 
 def _moment(day: datetime, until: datetime, dice: random.Random) -> datetime:
