@@ -123,6 +123,14 @@ class Workshop:
         unended = replace_attempt(attempt, lease_until=over)
         return self._moved(operation, status="running", current_attempt=unended.pk, lease_until=over, fence=2)
 
+    def running(self, number: int = 5, *, done: int | None = None, total: int | None = None) -> Operation:
+        """Its second attempt goes on, and has said that it is so far."""
+        operation, until = self.failed(number), timezone.now() + timedelta(minutes=5)
+        attempt = replace_attempt(operation.attempts.get(), lease_until=until)
+        self.client.hset(f"rq:job:{operation.job_id}", "status", "started")
+        far = {"attempts_used": attempt.number, "progress_done": done, "progress_total": total, "reason_text": ""}
+        return self._moved(operation, status="running", current_attempt=attempt.pk, lease_until=until, **far)
+
     def failed_with_open_effect(self, number: int = 9, *, kind: str = "unsafe") -> Operation:
         """Its call was cut off, and then no release here could run it any more."""
         operation = self.act(kind, number, error=OSError("no answer"))

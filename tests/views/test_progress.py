@@ -4,12 +4,10 @@ from __future__ import annotations
 
 import pytest
 from django.urls import reverse
-from django.utils import timezone
 
 from jobs.models import Operation
 from jobs.safety import report_progress
 from tests.safety import work
-from tests.support.layered import replace_attempt
 from tests.support.pages import Page, at
 
 pytestmark = pytest.mark.django_db
@@ -19,18 +17,8 @@ PART = {"hx-request": "true"}
 
 @pytest.fixture
 def running(workshop):
-    """running(done, total): an operation that has said so in its second attempt, which goes on."""
-
-    def run(done=None, total=None) -> Operation:
-        operation, until = workshop.failed(), timezone.now() + timezone.timedelta(minutes=5)
-        attempt = replace_attempt(operation.attempts.get(), lease_until=until)
-        moved = {"status": "running", "current_attempt": attempt.pk, "lease_until": until, "attempts_used": 2}
-        Operation.objects.update(**moved, progress_done=done, progress_total=total)
-        workshop.client.hset(f"rq:job:{operation.job_id}", "status", "started")
-        operation.refresh_from_db()
-        return operation
-
-    return run
+    """running(done, total): an operation whose second attempt goes on, and has said so."""
+    return lambda done=None, total=None: workshop.running(done=done, total=total)
 
 
 @pytest.fixture
