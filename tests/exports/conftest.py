@@ -55,7 +55,8 @@ def make_orders(db):
 def queues(redis_client, settings, tmp_path, monkeypatch) -> tuple[Queue, ...]:
     """The queues of the exports' jobs on the test's Redis, the files in a folder of the test's."""
     settings.OPSBOARD_EXPORTS_DIR = tmp_path / "exports"
-    found = tuple(declared_by(one.delay).queue for one in (build_export, mail_export))
+    declared = [declared_by(one.delay) for one in (build_export, mail_export)]
+    found = tuple(one.queue for one in declared if one is not None)
     for queue in found:
         monkeypatch.setattr(queue, "connection", redis_client)
     return found

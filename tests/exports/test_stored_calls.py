@@ -98,7 +98,9 @@ def test_a_worker_of_today_runs_it(call, exporter, make_orders, queues, run_jobs
 def put_back_as(call: dict[str, Any], export_id: int) -> None:
     """In the queue, the job of this operation brings this very call."""
     found = Operation.objects.get(operation_id=call["operation_id"].replace(str(ID), str(export_id)))
-    queue = declared_by(import_string(call["function"]).delay).queue
+    declared = declared_by(import_string(call["function"]).delay)
+    assert declared is not None
+    queue = declared.queue
     queue.empty()
     queue.enqueue_call(
         call["function"],

@@ -52,7 +52,7 @@ class Store:
             return push(*args, **options)
 
         # RQ's last step before it sends the job; the layer works with a copy of the queue.
-        self.queue.push_job_id = freeze_and_push
+        vars(self.queue)["push_job_id"] = freeze_and_push
 
     def refuse_writes(self) -> None:
         self.admin.client_pause(PATIENT * 1000, all=False)
