@@ -8,6 +8,9 @@ from datetime import datetime, timedelta
 from jobs.broker.errors import BrokerUnavailable
 from jobs.broker.records import Relative, Worker
 from jobs.broker.workers import read_workers
+from jobs.domain.operations import AttemptOutcome
+from jobs.ledger.attempts import LEASE_OVER
+from jobs.models import Attempt, Delivery
 from jobs.permissions import Visibility
 from jobs.selectors.each import read_each
 from jobs.selectors.lists import visible_connections
@@ -52,16 +55,38 @@ def _store(
 ) -> WorkerStore:
     if isinstance(found, BrokerUnavailable):
         return WorkerStore(connection=name, unreachable=found.cause, rows=())
-    rows = [_row(name, worker, jobs, visibility, now) for worker, jobs in found]
+    gone = _proved_dead(name, found)
+    rows = [_row(name, worker, jobs, visibility, now, is_gone=worker.name in gone) for worker, jobs in found]
     visible = [row for row in rows if row.queues or visibility.everything]
     return WorkerStore(connection=name, unreachable="", rows=tuple(sorted(visible, key=_order)))
 
 
-def _row(name: str, worker: Worker, jobs: tuple[Relative, ...], visibility: Visibility, now: datetime) -> WorkerRow:
+def _proved_dead(connection: str, found: tuple[tuple[Worker, tuple[Relative, ...]], ...]) -> set[str]:
+    """Workers that say they are busy with jobs whose processes are proved dead: who lives takes notice at once.
+
+    Without that, a worker that was killed would count as busy until its record runs out, after a minute and a half.
+    """
+    busy = {worker.name: jobs for worker, jobs in found if jobs}
+    if not busy:
+        return set()
+    said = [job for jobs in busy.values() for job in jobs]
+    delivered = Delivery.objects.filter(
+        connection=connection, queue__in={one.origin or "" for one in said}, job_id__in=[one.job_id for one in said]
+    )
+    lost = Attempt.objects.filter(
+        operation__in=delivered.values("operation"), worker_name__in=busy, outcome=AttemptOutcome.LOST
+    ).exclude(death_proof=LEASE_OVER)
+    gone = set(lost.values_list("worker_name", "job_id"))
+    return {name for name, jobs in busy.items() if all((name, one.job_id) in gone for one in jobs)}
+
+
+def _row(
+    name: str, worker: Worker, jobs: tuple[Relative, ...], visibility: Visibility, now: datetime, *, is_gone: bool
+) -> WorkerRow:
     return WorkerRow(
         connection=name,
         worker=worker,
-        state=_state(worker, now),
+        state="worker_dead" if is_gone else _state(worker, now),
         queues=tuple(queue for queue in worker.queues if visibility.sees(name, queue)),
         jobs=tuple(job for job in jobs if job.origin is not None and visibility.sees(name, job.origin)),
     )

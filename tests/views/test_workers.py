@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import pytest
+from django.utils import timezone
 from guardian.shortcuts import assign_perm
 
 from jobs.broker import connections
+from tests.support.layered import on_record, replace_attempt
 from tests.support.pages import Page, at
 
 pytestmark = pytest.mark.django_db
@@ -54,6 +56,16 @@ def test_a_busy_worker_is_shown_with_its_queue_its_job_and_where_it_runs(browser
 def test_each_state_has_its_word(browser, shop, fields, word):
     register(shop, "other", **fields)
     assert word in row(browser.get(HERE), "other")
+
+
+@pytest.mark.parametrize(
+    ("proof", "word"),
+    [("process_gone", "no sign of life"), ("exit_recorded", "no sign of life"), ("lease_over", "busy")],
+)
+def test_who_says_that_he_is_busy_with_a_job_whose_process_is_proved_dead_is_dead_too(browser, proof, word):
+    attempt = on_record("slow:1", "slow-1", status="retry_wait", job_type="fx.slow").attempts.get()
+    replace_attempt(attempt, worker_name="packer", outcome="lost", ended_at=timezone.now(), death_proof=proof)
+    assert word in row(browser.get(HERE), "packer")
 
 
 def test_the_worst_comes_first(browser, shop):
