@@ -5,6 +5,7 @@ What is said here of a job in no list was looked at twice, since a worker takes 
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
@@ -19,6 +20,8 @@ from jobs.broker.records import Result
 from jobs.broker.running import missing_from_queue
 from jobs.broker.watching import certain
 
+TAKING_SECONDS = 0.25
+"""A worker of several queues pops a job (BLPOP), and says only then that it has it: meanwhile no list holds it."""
 _KEPT_LONGER_SECONDS = 60
 """A run stands in its job's own list this much longer than its lease (RQ 2.12 and 3.0)."""
 _HANDED_ON = frozenset({"deferred", "rate_limited", "ready_to_enqueue"})
@@ -63,6 +66,8 @@ def find_jobs(connection: str, wanted: Sequence[tuple[str, str]], *, patience: t
         return []
     looks = _look(connection, wanted)
     missing = _missing(connection, [one for one in looks if one.says_queued])
+    if missing:
+        time.sleep(TAKING_SECONDS)
     again = {one.key: one for one in _look(connection, [one.key for one in looks if one.key in missing])}
     return [_whereabouts(again.get(one.key, one), is_missing=one.key in missing, patience=patience) for one in looks]
 
@@ -129,8 +134,8 @@ def _look(connection: str, wanted: Sequence[tuple[str, str]]) -> list[_Look]:
             pipeline.lpos(keys.intermediate(queue), job_id)
             pipeline.zscore(keys.registry("scheduled", queue), job_id)
             pipeline.zrange(keys.executions(job_id), -1, -1, withscores=True)
-        time, *answers = connections.fetch(pipeline)
-    at = fields.server_time(certain(time))
+        clock, *answers = connections.fetch(pipeline)
+    at = fields.server_time(certain(clock))
     locks = {queue: bool(certain(answer, 0)) for queue, answer in zip(queues, answers, strict=False)}
     rest = iter(answers[len(queues) :])
     return [_looked_at(at, queue, job_id, locks[queue], [next(rest) for _ in range(4)]) for queue, job_id in wanted]

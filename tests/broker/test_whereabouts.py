@@ -88,6 +88,18 @@ def test_a_job_that_a_worker_takes_between_two_looks_is_not_lost(redis_client, m
     assert where("a", queue=QUEUE) == [Place.STARTED]
 
 
+def test_a_job_that_a_worker_of_several_queues_has_in_hand_and_has_not_begun_is_not_lost(redis_client, monkeypatch):
+    redis_client.hset("rq:job:a", mapping={"status": "queued", "origin": QUEUE})
+    monkeypatch.setattr(whereabouts, "TAKING_SECONDS", 10)
+
+    def begin(seconds):
+        assert seconds == 10
+        redis_client.zadd("rq:executions:a", {"run": time.time() + 120})
+
+    monkeypatch.setattr(whereabouts.time, "sleep", begin)
+    assert where("a", queue=QUEUE) == [Place.STARTED]
+
+
 def test_of_a_queue_that_is_too_long_to_look_through_nothing_counts_as_lost(redis_client, monkeypatch):
     redis_client.hset("rq:job:a", mapping={"status": "queued", "origin": QUEUE})
     monkeypatch.setattr(whereabouts, "missing_from_queue", lambda *_asked: None)
