@@ -39,12 +39,21 @@ REFUND_RUNBOOK = """Was it paid back? The bank's statement has a line for each r
   {statement}
 
 If the order's number stands there, it happened. If not, and the old run is dead, it did not, and is made again."""
-MAIL_RUNBOOK = """Was it sent? In the demo each mail that went out is a file in
+MAIL_RUNBOOK = """Has it gone? Each mail has a Message-ID of its own, the same in every attempt: \
+<export-NUMBER.KEY@HOST>, of the export's number and the key on this page.
+
+Without a mail server, as in this demo, look for a file whose name has export-NUMBER.KEY in
 
   {folder}
 
-and its name holds the number of the export, as in .export-7. Is there one? Then it happened: a second mail would only \
-confuse. If there is none, and the old run is dead, it did not happen, and the mail is sent."""
+One that ends in .eml is a mail that was sent; one that ends in .part was not finished, and does not count.
+
+With a mail server (OPSBOARD_MAIL_URL), search its log for the Message-ID, from the beginning of the effect on for an \
+hour. Accepted or queued: it happened. Refused, or no line with it though the log covers that time: it did not. A log \
+that is not there says nothing: put the review off, or give it up and tell the person whose export it is.
+
+It happened: nothing is sent again. It did not happen: exactly one mail is sent. The file is ready either way."""
+"""Of use to those as well who take the exports for their own."""
 DECLARED = {
     "build_report": (Idempotency.REPEATABLE, None),
     "sync_stock": (Idempotency.REPEATABLE, None),
