@@ -147,7 +147,8 @@ def _bound(rows: int, steps: dict[str, dict[str, float]], best: Built) -> str:
     rest, waiting = cpu - fetching - writing, max(best.seconds - cpu, 0.0)
     return (
         f"of {best.seconds:.1f} s a worker's export is {cpu / best.seconds:.0%} busy: fetching through Django "
-        f"{fetching:.1f} s, cells and CSV {writing:.1f} s, disk and job {rest:.1f} s; it waits for {waiting:.1f} s"
+        f"{fetching:.1f} s, cells and CSV {writing:.1f} s, disk and job {rest:.1f} s; for {waiting:.1f} s it "
+        "waits: for the database, the disk, or a free processor"
     )
 
 
