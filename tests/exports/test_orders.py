@@ -10,6 +10,7 @@ from decimal import Decimal
 import pytest
 from django.core.management import CommandError, call_command
 
+from exports import orders as generator
 from exports.models import Order
 from exports.orders import BATCH, DAYS, make_orders, orders
 
@@ -107,6 +108,15 @@ def test_the_command_says_what_it_has_added_and_to_what():
         "Added 5 orders, SO000000001 to SO000000005.",
         "Added 2 orders, SO000000006 to SO000000007, to the 5 that were there.",
     ]
+
+
+@pytest.mark.django_db(transaction=True)
+def test_two_that_add_at_the_same_time_do_not_mix(now, monkeypatch):
+    make_orders(1, now)
+    monkeypatch.setattr(generator, "_next_number", lambda: 1)
+    with pytest.raises(CommandError, match="Somebody else adds orders at the same time"):
+        call_command("make_orders", "5")
+    assert Order.objects.count() == 1
 
 
 @pytest.mark.django_db

@@ -6,6 +6,7 @@ import re
 from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError, CommandParser
+from django.db import IntegrityError
 from django.utils import timezone
 from django.utils.translation import gettext as _
 
@@ -23,7 +24,14 @@ class Command(BaseCommand):
 
     def handle(self, *args: Any, **options: Any) -> None:
         count = _count(options["count"])
-        made = make_orders(count, timezone.now(), seed=options["seed"], told=lambda stored: self._tell(stored, count))
+        try:
+            made = make_orders(
+                count, timezone.now(), seed=options["seed"], told=lambda stored: self._tell(stored, count)
+            )
+        except IntegrityError:
+            raise CommandError(
+                "Somebody else adds orders at the same time; call it again when they are done."
+            ) from None
         said = {"count": f"{count:,}", "first": made.first, "last": made.last, "before": f"{made.before:,}"}
         self.stdout.write(
             _("Added %(count)s orders, %(first)s to %(last)s, to the %(before)s that were there.") % said
