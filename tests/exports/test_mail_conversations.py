@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+from django.db import connections
 
 from exports.requesting import request_export
 from jobs.models import Effect
@@ -130,6 +131,8 @@ def test_the_mail_is_on_record_before_the_server_is_parted_with(send, sink):
 
     def look():
         seen.extend(Effect.objects.filter(name="mail").values_list("status", flat=True))
+        # Of the server's own thread.
+        connections.close_all()
         return "221 bye"
 
     send({"QUIT": look})
