@@ -194,14 +194,14 @@ def a_site(folder: Path, database_url: str, **more: str) -> Iterator[Site]:
 
 def queues_of(site: Site) -> AbstractContextManager[None]:
     """What this process submits goes to the job store of the site."""
-    return submitting_to(site.redis_url)
+    return submitting_to(site.redis_url, grace=int(site.environ["OPSBOARD_QUEUE_GRACE_SECONDS"]))
 
 
 @contextmanager
-def submitting_to(redis_url: str) -> Iterator[None]:
+def submitting_to(redis_url: str, *, grace: int = QUEUE_GRACE_SECONDS) -> Iterator[None]:
     """What this process submits goes to that job store, and is looked after as soon as what a site submits."""
     client = Redis.from_url(redis_url)
-    with ExitStack() as patched, override_settings(OPSBOARD_QUEUE_GRACE_SECONDS=QUEUE_GRACE_SECONDS):
+    with ExitStack() as patched, override_settings(OPSBOARD_QUEUE_GRACE_SECONDS=grace):
         for job in (build_export, mail_export):
             declared = declared_by(job.delay)
             assert declared is not None
