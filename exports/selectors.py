@@ -135,8 +135,7 @@ def exports_page(owner: User, now: datetime, *, after: Place | None, before: Pla
 
 def find_export(owner: User, export_id: int, now: datetime) -> ShownExport:
     """The export, if it is this person's. Raises Http404: nobody learns whether there is one of somebody else's."""
-    # Beyond what a column can hold no database would be asked without an error.
-    export = _own(owner).filter(pk=export_id).first() if export_id < 2**63 else None
+    export = _own(owner).filter(pk=export_id).first()
     if export is None:
         raise Http404
     return ShownExport(export, now)

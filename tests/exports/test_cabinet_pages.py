@@ -5,6 +5,8 @@ from __future__ import annotations
 from datetime import UTC, datetime, timedelta
 
 import pytest
+from django.db import connection
+from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 
 from exports.models import Export, Order
@@ -203,6 +205,15 @@ def test_a_refresh_gets_the_changing_part_alone(browser, exporter, address):
     assert pieces == {one.attributes["data-live"] for one in Page(whole).elements if "data-live" in one.attributes}
 
 
+def test_a_reason_stays_text(browser, exporter):
+    hostile = '<img src=x onerror=alert(1)> "2025" & more'
+    export = lay_export(exporter, "failed", reason=hostile)
+    for address in (HERE, address_of(export)):
+        page = Page(browser.get(address))
+        assert hostile in page.text
+        assert "img" not in [one.tag for one in page.elements]
+
+
 # The list -------------------------------------------------------------------------------------------------------------
 
 
@@ -250,6 +261,13 @@ def test_the_list_costs_no_more_queries_for_more_exports(browser, exporter, djan
         lay_mail(lay_ready(exporter), "completed", "completed")
     with django_assert_max_num_queries(14):
         assert len(Page(browser.get(HERE)).rows()) == 20
+
+
+def test_a_refresh_reads_no_orders(browser, exporter):
+    lay_export(exporter)
+    with CaptureQueriesContext(connection) as queries:
+        browser.get(HERE, headers={"hx-request": "true"})
+    assert queries and not [one["sql"] for one in queries if "exports_order" in one["sql"]]
 
 
 def test_the_periods_that_have_orders_are_offered(browser, make_orders):
