@@ -19,10 +19,13 @@ from exports.files import path_of
 from exports.models import Export
 from exports.requesting import request_export
 from exports.states import ExportState, reason_of, state_of
+from jobs.domain.verdicts import Verdict
 from jobs.models import Operation, Queue
+from jobs.observer import operations
 from jobs.safety import OutcomeUnknown, report_progress, should_stop
 from tests.support.observer import watch
 from tests.support.pages import Page, at, press
+from tests.support.reviews import fields, take
 
 pytestmark = pytest.mark.django_db(transaction=True)
 ACTS = ("retry_job", "delete_job", "cancel_job", "resolve_review", "triage_failure")
@@ -277,6 +280,16 @@ def test_who_asks_for_it_all_the_same_is_refused_and_no_second_mail_is_sent(in_d
     assert (answer.status_code, "Its review is open" in Page(answer).text) == (409, True)
     in_doubt.run()
     assert (in_doubt.mail.status, mailoutbox) == ("unknown", [])
+
+
+@pytest.mark.parametrize(("verdict", "mails"), [(Verdict.DID_NOT_HAPPEN, 1), (Verdict.HAPPENED, 0)])
+def test_what_a_person_has_found_out_decides_whether_it_is_sent(in_doubt, operator, mailoutbox, verdict, mails):
+    review = in_doubt.mail.reviews.get()
+    take(review, User.objects.get(username="otto"))
+    operator.post(reverse("jobs:review-resolve", args=(review.pk,)), fields(review, verdict))
+    operations.deliver("default", timezone.now())
+    in_doubt.run()
+    assert (in_doubt.mail.status, len(mailoutbox)) == ("completed", mails)
 
 
 # Who may only look ----------------------------------------------------------------------------------------------------
