@@ -145,6 +145,9 @@ def _bound(kind: JobKind, args: tuple[Any, ...], kwargs: dict[str, Any], job: Jo
     try:
         return kind.shape.bind(args, kwargs)
     except (TypeError, ArgumentsRefused):
+        known = {} if job.operation_id is None else {"operationId": job.operation_id}
+        code = {"decisionCode": "signature_mismatch", "finalStatus": "refused"}
+        tell("delivery turned away", jobId=job.job_id, jobType=kind.path, **known, **code)
         if job.operation_id is not None:
             _refuse_call(job.operation_id, job.job_id)
         raise

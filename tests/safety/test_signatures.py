@@ -179,6 +179,18 @@ def test_what_does_not_fit_is_refused_at_once_and_nothing_of_it_runs(submit, bri
     assert queue.failed_job_registry.get_job_ids(cleanup=False) == [found.job_id]
 
 
+def test_the_log_says_which_operation_was_refused_and_why(submit, deploy, run_all, caplog):
+    found = submit(FIRST, 5)
+    deploy(IN_COATS)
+    with caplog.at_level("INFO", "opsboard.jobs"):
+        run_all()
+    (said,) = [one.msg for one in caplog.records if one.name == "opsboard.jobs"]
+    assert said["event"] == "delivery turned away"
+    ids = {"operationId": "paint:5", "jobId": found.job_id, "jobType": PATH}
+    assert ids.items() <= said.items()
+    assert (said["decisionCode"], said["finalStatus"]) == ("signature_mismatch", "refused")
+
+
 def test_a_worker_of_the_old_release_refuses_what_the_new_one_stores_and_a_retry_after_the_deploy_runs_it(
     submit, deploy, run_all, retry
 ):
