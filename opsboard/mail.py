@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from email.utils import getaddresses
 from ipaddress import ip_address
@@ -16,6 +16,7 @@ from django.core import checks
 from django.core.exceptions import ImproperlyConfigured, ValidationError
 from django.core.validators import EmailValidator
 
+from opsboard.access.reading import PROXIED
 from opsboard.env import Environment, env_str
 
 PORTS = {"smtp": 25, "smtp+starttls": 587, "smtps": 465}
@@ -89,14 +90,23 @@ def require_patience(seconds: float, call_timeout: float) -> float:
 def check_mail(
     app_configs: Sequence[AppConfig] | None, databases: Sequence[str] | None = None, **kwargs: Any
 ) -> list[checks.CheckMessage]:
-    """Mails that others can read on their way."""
+    """Mails that others can read on their way, and mails that people wait for and nobody gets."""
+    return [*_check_overheard(), *_check_delivered()]
+
+
+def _check_overheard() -> Iterator[checks.CheckMessage]:
     is_plain = settings.EMAIL_BACKEND == SERVER and not settings.EMAIL_USE_TLS and not settings.EMAIL_USE_SSL
-    if not is_plain or _is_this_machine(settings.EMAIL_HOST):
-        return []
-    message = "Mails go to another machine unencrypted."
-    return [
-        checks.Warning(message, hint="Write smtp+starttls:// or smtps:// in OPSBOARD_MAIL_URL.", id="opsboard.W001")
-    ]
+    if is_plain and not _is_this_machine(settings.EMAIL_HOST):
+        message = "Mails go to another machine unencrypted."
+        hint = "Write smtp+starttls:// or smtps:// in OPSBOARD_MAIL_URL."
+        yield checks.Warning(message, hint=hint, id="opsboard.W001")
+
+
+def _check_delivered() -> Iterator[checks.CheckMessage]:
+    """Who runs it on his own machine finds them in the folder; the others would wait."""
+    if settings.OPSBOARD_EXPORTS and settings.OPSBOARD_MODE == PROXIED and settings.EMAIL_BACKEND == FOLDER:
+        message = "Mails are put into a folder of this machine, and reach nobody."
+        yield checks.Warning(message, hint="Name a mail server in OPSBOARD_MAIL_URL.", id="opsboard.W002")
 
 
 # ----------------------------------------------------------------------------------------------------------------------

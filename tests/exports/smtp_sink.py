@@ -34,7 +34,7 @@ class Taken:
 
     @property
     def message(self) -> EmailMessage:
-        return email.message_from_bytes(self.content, policy=default)  # type: ignore[return-value]  # by that policy
+        return email.message_from_bytes(self.content, policy=default)
 
 
 @dataclass

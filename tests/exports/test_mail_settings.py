@@ -115,13 +115,28 @@ def test_mails_that_others_can_read_are_warned_of(settings):
     assert check_mail(None) == []
 
 
+def test_mails_that_reach_nobody_are_warned_of_where_people_wait_for_them(settings):
+    settings.EMAIL_BACKEND, settings.OPSBOARD_MODE = FOLDER, "proxied"
+    assert [one.id for one in check_mail(None)] == ["opsboard.W002"]
+    settings.OPSBOARD_EXPORTS = False
+    assert check_mail(None) == []
+
+
 @pytest.mark.parametrize("text", ["opsboard@localhost", "o@shop.example", "Ops <o@shop.example>"])
 def test_mails_are_from_one_address(text):
     assert read_mail_from({"OPSBOARD_MAIL_FROM": text}) == text
 
 
 @pytest.mark.parametrize(
-    "text", ["opsboard", "a@shop.example, b@shop.example", "a@shop.example\nBcc: b@c.example", "ä@shop.example", "<>"]
+    "text",
+    [
+        "opsboard",
+        "a@shop.example, b@shop.example",
+        "a@shop.example\nBcc: b@c.example",
+        "ä@shop.example",
+        "a@bücher.example",
+        "<>",
+    ],
 )
 def test_mails_from_nobody_or_from_several_end_the_start(text):
     with pytest.raises(ImproperlyConfigured, match="OPSBOARD_MAIL_FROM must be one address"):
