@@ -115,7 +115,8 @@ def _check_delivered() -> Iterator[checks.CheckMessage]:
 def _parsed(value: str) -> MailServer | None:
     try:
         parts = urlsplit(value)
-        host, port = parts.hostname or "", PORTS[parts.scheme] if parts.port is None else parts.port
+        usual_port = PORTS[parts.scheme]
+        host, port = parts.hostname or "", usual_port if parts.port is None else parts.port
     except (ValueError, KeyError):
         return None
     user, password = unquote(parts.username or ""), unquote(parts.password or "")

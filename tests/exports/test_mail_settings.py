@@ -80,6 +80,7 @@ def test_the_scheme_says_how_it_is_spoken_to(url, port, is_overheard):
     [
         "mail.shop.example",
         "http://us:s3cret@mail.shop.example",
+        "http://us:s3cret@mail.shop.example:587",
         "smtps://us:s3cret@",
         "smtps://us:s3cret@mail.shop.example:0",
         "smtps://us:s3cret@mail.shop.example:mail",
