@@ -36,7 +36,8 @@ def read_period(text: str, zone: tzinfo, now: datetime) -> Period:
         raise NoSuchPeriod(_("“%(text)s” is no period; write it like %(examples)s.") % _named(text))
     first, count = _months(match)
     year = int(match["year"])
-    if not 1 <= year <= 9998:
+    # Where clocks are ahead of UTC, or behind it, the first year begins, and the last one ends, outside of all dates.
+    if not 2 <= year <= 9998:
         raise NoSuchPeriod(_("There is no year %(year)s.") % {"year": match["year"]})
     start = datetime(year, first, 1, tzinfo=zone)
     if start > now:

@@ -39,6 +39,7 @@ def test_a_period_goes_from_its_first_moment_to_the_first_of_the_next(text, star
         ("2025-Q5", "There is no quarter 5: a year has quarters 1 to 4."),
         ("2025-Q0", "There is no quarter 0: a year has quarters 1 to 4."),
         ("0000", "There is no year 0000."),
+        ("0001", "There is no year 0001."),
         ("9999", "There is no year 9999."),
         ("2027", "2027 has not begun yet: there is nothing to export."),
         ("2026-04", "2026-04 has not begun yet: there is nothing to export."),
@@ -54,6 +55,13 @@ def test_what_is_no_period_is_told_in_one_sentence(text, reason):
 def test_a_period_begins_at_midnight_where_the_people_are():
     period = read_period("2025-07", ZoneInfo("Europe/Berlin"), NOW)
     assert period.start.isoformat() == "2025-07-01T00:00:00+02:00"
+
+
+@pytest.mark.parametrize("zone", ["Pacific/Kiritimati", "Pacific/Pago_Pago"])
+def test_databases_can_be_asked_for_the_first_period_and_the_last_of_all_zones(zone):
+    first = read_period("0002-01", ZoneInfo(zone), NOW)
+    last = read_period("9998-12", ZoneInfo(zone), datetime(9999, 6, 1, tzinfo=UTC))
+    assert first.start.astimezone(UTC) < last.end.astimezone(UTC)
 
 
 @given(st.text(max_size=20))
