@@ -91,9 +91,10 @@ def _left_overs(descriptor: int, now: datetime) -> Iterator[tuple[str, str]]:
 
 def _of_use(ids: Collection[int]) -> tuple[set[int], set[int]]:
     """Which of these exports are being built or ready, or are to be removed as expired; and which have failed."""
-    found = Export.objects.filter(pk__in=ids, removed_at=None).values_list("pk", "operation__status")
-    kept = {pk for pk, status in found if status in (*GOING_ON, Operation.Status.COMPLETED)}
-    return kept, {pk for pk, _status in found} - kept
+    found = Export.objects.filter(pk__in=ids, removed_at=None).values_list("pk", "operation__status", "ready_at")
+    of_use = (*GOING_ON, Operation.Status.COMPLETED)
+    kept = {pk for pk, status, ready_at in found if ready_at is not None or status in of_use}
+    return kept, {pk for pk, _status, _ready_at in found} - kept
 
 
 def _in_parts(ids: list[int]) -> Iterator[list[int]]:

@@ -16,6 +16,7 @@ from django.utils import timezone
 from django.utils.translation import gettext as _
 
 from exports.models import Export
+from exports.permissions import may_export
 from exports.states import is_over
 from jobs.safety import PermanentError, classify_smtp
 
@@ -54,6 +55,9 @@ def ready_mail(export: Export, key: str) -> EmailMessage:
     """
     if is_over(export, timezone.now()):
         raise PermanentError("The file is kept no longer: there is nothing left to say.")
+    if not may_export(export.owner):
+        # The link would lead to nothing, and how many orders there were is no business of his any more.
+        raise PermanentError("Its owner may not have exports any more.")
     message = EmailMessage(
         subject=_("Your export of orders for %(period)s is ready") % {"period": export.period},
         body=_body(export),

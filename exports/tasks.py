@@ -40,6 +40,8 @@ EXPORTS_QUEUE, MAIL_QUEUE = "exports", "mail"
 BUILD_SECONDS = 3600
 LONGEST_WRITING = minutes(50)
 MAIL_SECONDS = 180
+LONGEST_MAILING = timedelta(seconds=150)
+"""Whatever OPSBOARD_CALL_TIMEOUT_SECONDS is: no mail would ever be begun if it were longer than the job may run."""
 REMOVED_BY_A_BUILD = 20
 
 log = structlog.get_logger("opsboard.exports")
@@ -82,7 +84,12 @@ def mail_export(export_id: int) -> None:
     """
     export = _export(export_id)
     with mail_connection() as server:
-        once("mail", lambda effect: send_ready_mail(server, export, effect.key), safety=Unsafe())
+        once(
+            "mail",
+            lambda effect: send_ready_mail(server, export, effect.key),
+            safety=Unsafe(),
+            call_timeout=LONGEST_MAILING,
+        )
 
 
 # ----------------------------------------------------------------------------------------------------------------------
@@ -130,7 +137,7 @@ def _without_path(error: OSError) -> OSError:
 def _write_down(export: Export, reason: str) -> None:
     try:
         Export.objects.filter(pk=export.pk).update(reason=reason)
-    except DatabaseError:
+    except (DatabaseError, InterfaceError):
         # What made the job fail is worth more than what we have to say about it.
         return
 
@@ -143,7 +150,7 @@ def _make_ready(export: Export, written: Written) -> None:
             return
         now = timezone.now()
         mail = mail_export.submit(export.pk) if export.owner.email else None  # type: ignore[attr-defined]  # of @operation
-        Export.objects.filter(pk=export.pk).update(
+        is_there = Export.objects.filter(pk=export.pk).update(
             rows=written.rows,
             size=written.size,
             sha256=written.sha256,
@@ -152,6 +159,9 @@ def _make_ready(export: Export, written: Written) -> None:
             mail_operation=mail,
             reason="",
         )
+        if not is_there:
+            # Takes the mail back as well, which would be about nothing.
+            raise PermanentError(f"The record of export {export.pk} was removed meanwhile.")
 
 
 def _require_whole(export: Export, written: Written) -> None:
