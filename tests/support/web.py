@@ -145,9 +145,12 @@ def tunnel(to: int) -> Iterator[int]:
     with socket.create_server(("127.0.0.1", 0)) as listener:
         thread = threading.Thread(target=_serve, args=(listener, to))
         thread.start()
-        yield listener.getsockname()[1]
-        listener.shutdown(socket.SHUT_RDWR)
-        thread.join()
+        try:
+            yield listener.getsockname()[1]
+        finally:
+            # Whatever became of the test: the run would wait for this thread for ever.
+            listener.shutdown(socket.SHUT_RDWR)
+            thread.join()
 
 
 def can_connect(port: int, host: str = "127.0.0.1") -> bool:
