@@ -157,7 +157,7 @@ def test_p15_through_a_tunnel_one_signs_in_retries_a_job_and_signs_out(server, b
     real_rq.fail("fx.boom", 4711, job_id="p15")
     with Redis(port=valkey.port) as redis, tunnel(server.port) as port:
         redis.swapdb(0, 5)
-        assert sign_in(browser, port, server.admin_password).location == "/"
+        assert sign_in(browser, port, server.admin_password).location == "/start/"
         browser.submit(port, "/job-types/fx.boom/", "/job-types/fx.boom/", idempotency="repeatable")
         answer = browser.submit(port, job, f"{job}retry/")
         assert (answer.status, answer.location) == (302, job)
@@ -188,6 +188,6 @@ def test_p15_two_tunnels_do_not_sign_each_other_out(server, browser, tmp_path):
     other = WebServer(tmp_path / "var", server.redis_url)
     with other.running(like=server), tunnel(server.port) as one, tunnel(other.port) as two:
         for port in (one, two):
-            assert sign_in(browser, port, server.admin_password).location == "/"
+            assert sign_in(browser, port, server.admin_password).location == "/start/"
         assert browser.get(one, "/access/").status == 200
         assert browser.get(two, "/access/").status == 200
