@@ -63,7 +63,8 @@ class ShownExport:
     def progress(self) -> tuple[int, int] | None:
         """Rows that the attempt which runs now has written, and all; None without one, or before it has counted."""
         operation = self._operation
-        if operation.status != Operation.Status.RUNNING or not operation.progress_total:
+        is_running = self.state is ExportState.RUNNING and operation.status == Operation.Status.RUNNING
+        if not is_running or not operation.progress_total:
             return None
         return min(operation.progress_done or 0, operation.progress_total), operation.progress_total
 
@@ -83,7 +84,8 @@ class ShownExport:
     @property
     def may_ask_again(self) -> bool:
         """Whether the same wish makes sense once more: not where it would fail alike, or somebody looks into it."""
-        return self.state is ExportState.EXPIRED or self._operation.status == Operation.Status.CANCELLED
+        is_cancelled = self._operation.status == Operation.Status.CANCELLED
+        return self.state is ExportState.EXPIRED or (self.state is ExportState.FAILED and is_cancelled)
 
     @property
     def file_name(self) -> str:

@@ -68,6 +68,19 @@ def test_she_asks_closes_the_tab_comes_back_and_gets_every_order(open_tab, expor
     assert downloading.value.suggested_filename == "orders-2025-paid.csv"
     downloading.value.save_as(tmp_path / "got.csv")
     assert rows_in(tmp_path / "got.csv") == rows_in_the_database()
+    wholly = (tmp_path / "got.csv").read_bytes()
+    part = page.request.get(f"{HERE}{export.pk}/file/", headers={"range": "bytes=100-70099"})
+    assert (part.status, part.body()) == (206, wholly[100:70_100])
+    head = page.request.head(f"{HERE}{export.pk}/file/")
+    assert (head.status, head.headers["content-length"], head.body()) == (200, str(len(wholly)), b"")
+
+
+def test_a_file_that_is_gone_meanwhile_is_explained_in_the_tab(open_tab, exporter):
+    export = lay_ready(exporter)
+    page = open_tab(exporter, f"{HERE}{export.pk}/")
+    Export.objects.update(expires_at=timezone.now())
+    page.get_by_role("link", name="Download orders-2025.csv").click()
+    expect(page.get_by_text("This file was kept until")).to_be_visible()
 
 
 def rows_in(path):

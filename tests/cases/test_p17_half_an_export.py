@@ -16,6 +16,7 @@ from exports.files import path_of
 from exports.models import Export, Order
 from exports.periods import read_period
 from exports.requesting import request_export
+from jobs.safety import result_file
 from tests.exports.conftest import exporter_named, make_orders, queues, run_jobs
 from tests.safety.dying import Attempt
 
@@ -108,7 +109,7 @@ def test_p17_a_download_that_goes_on_while_the_file_is_made_again_ends_with_the_
 
 def make_again(export: Export, monkeypatch) -> None:
     """What a repeat does whose attempt before was killed with its file in place: write it, put it there, say so."""
-    monkeypatch.setattr(writing, "result_file", partial(writing.result_file, attempt=Attempt()))
+    monkeypatch.setattr(writing, "result_file", partial(result_file, attempt=Attempt()))
     for name in ("report_progress", "should_stop"):
         monkeypatch.setattr(writing, name, lambda *_far: False)
     written = writing.write_file(export, read_period("2025", UTC, timezone.now()))
