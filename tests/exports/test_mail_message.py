@@ -119,5 +119,12 @@ def test_of_a_file_that_is_kept_no_longer_nobody_is_told(built, sink, run_jobs):
     assert "kept no longer" in operation.reason_text
 
 
+def test_who_may_have_no_exports_any_more_is_told_of_none(built, exporter, sink, run_jobs):
+    exporter.user_permissions.clear()
+    run_jobs()
+    assert told_of(built) == REFUSED
+    assert sink.heard == []
+
+
 def later():
     return timezone.now() + timedelta(days=1)
