@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import os
+from pathlib import Path
 
 from opsboard.settings import *  # noqa: F403  # the product's settings, all of them, then what differs
 
 EMAIL_BACKEND = "django.core.mail.backends.filebased.EmailBackend"
-EMAIL_FILE_PATH = os.environ["EXPORTS_MAILS"]
+EMAIL_FILE_PATH = Path(os.environ["EXPORTS_MAILS"])
 # Found without collectstatic.
 STORAGES = {"staticfiles": {"BACKEND": "django.contrib.staticfiles.storage.StaticFilesStorage"}}
 WHITENOISE_USE_FINDERS = True
