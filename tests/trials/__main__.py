@@ -55,7 +55,7 @@ def _holds(trial: Callable[[Scene], None], scene: Scene) -> bool:
     try:
         trial(scene)
     except AssertionError as error:
-        scene.say(f"This does not hold: {error or traceback.format_exc(limit=-1)}")
+        scene.say(f"This does not hold: {str(error) or traceback.format_exc(limit=-1)}")
         return False
     return True
 
