@@ -74,7 +74,8 @@ def build_export(export_id: int) -> None:
 @operation(
     "export-mail:{export_id}",
     entity="export_id",
-    retry=Backoff(max_attempts=5, base=60, cap=1800),
+    # For some hours: a mail server that is down for longer is somebody's to look at.
+    retry=Backoff(max_attempts=9, base=60, cap=3600),
     effects=["mail"],
 )
 def mail_export(export_id: int) -> None:
