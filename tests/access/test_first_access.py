@@ -113,6 +113,8 @@ def test_a_name_that_is_taken_or_no_name_adds_nobody(viewer, name):
 
 
 def test_a_group_that_does_not_exist_adds_nobody():
-    with pytest.raises(CommandError, match="There is no group Boss; the groups are: Exporters, Leads, Operators, Viewers"):
+    with pytest.raises(
+        CommandError, match="There is no group Boss; the groups are: Exporters, Leads, Operators, Viewers"
+    ):
         run("add_user", "vera", "--group", "Boss")
     assert not User.objects.exists()
