@@ -1,7 +1,7 @@
 from __future__ import annotations
 
 from django.apps import AppConfig
-from django.core.checks import register
+from django.core.checks import Tags, register
 from django.utils.translation import gettext_lazy as _
 
 
@@ -16,6 +16,7 @@ class JobsConfig(AppConfig):
     def ready(self) -> None:
         # Its module notes a fork: a worker that has used the database before it forks is told apart from a fresh one.
         import jobs.safety.setup  # noqa: F401 - for what it registers
-        from jobs.checks import check_layer
+        from jobs.checks import check_encoding, check_layer
 
         register(check_layer)
+        register(check_encoding, Tags.database)

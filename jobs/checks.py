@@ -11,6 +11,7 @@ from django.conf import settings
 from django.core import checks
 from django.core.checks import CheckMessage, Error
 from django.db import DEFAULT_DB_ALIAS
+from django.db import connections as django_connections
 
 from jobs.broker import connections
 from jobs.ledger.database import alias
@@ -25,6 +26,24 @@ def check_layer(
 ) -> list[CheckMessage]:
     """What would make a record of the ledger, a lease or an idempotency key worth less than it looks."""
     return [*_check_namespace(), *_check_connection(), *_check_database(), *_check_times()]
+
+
+def check_encoding(
+    app_configs: Sequence[AppConfig] | None, databases: Sequence[str] | None = None, **kwargs: Any
+) -> list[CheckMessage]:
+    """Asks the database itself, so with `migrate` and `check --database` only: can it hold what jobs say?"""
+    name = alias()
+    if name not in (databases or ()) or django_connections[name].vendor != "postgresql":
+        return []
+    with django_connections[name].cursor() as cursor:
+        cursor.execute("SHOW server_encoding")
+        (encoding,) = cursor.fetchone()
+    if encoding == "UTF8":
+        return []
+    message = f"The database “{name}” is in {encoding} and can't hold every text: no failure that has others is kept."
+    return [
+        Error(message, hint="Make it anew with: createdb --encoding=UTF8 --template=template0", id="opsboard_jobs.E009")
+    ]
 
 
 def _check_namespace() -> Iterator[CheckMessage]:

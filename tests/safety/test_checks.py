@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from contextlib import nullcontext
+
 import pytest
 
+from jobs import checks
 from jobs.broker import connections
-from jobs.checks import check_layer
+from jobs.checks import check_encoding, check_layer
 
 STORES = {name: {"url": f"redis://{name}.example:6379/0"} for name in ("mail", "billing")}
 SQLITE = {"ENGINE": "django.db.backends.sqlite3", "NAME": "shop.sqlite3"}
@@ -94,3 +97,31 @@ def test_times_without_a_zone_and_a_lease_shorter_than_a_kill(settings):
     assert found() == {"E007"}
     settings.USE_TZ, settings.OPSBOARD_LEASE_GRACE_SECONDS = True, 59
     assert found() == {"W008"}
+
+
+def test_a_database_that_cannot_hold_every_text(monkeypatch):
+    class Postgresql:
+        """Answers as one that was made under LANG=C."""
+
+        vendor = "postgresql"
+        encoding = "SQL_ASCII"
+
+        def cursor(self):
+            return nullcontext(self)
+
+        def execute(self, statement):
+            assert statement == "SHOW server_encoding"
+
+        def fetchone(self):
+            return (self.encoding,)
+
+    monkeypatch.setattr(checks, "django_connections", {"default": Postgresql()})
+    assert [one.id for one in check_encoding(None, databases=["default"])] == ["opsboard_jobs.E009"]
+    assert check_encoding(None) == []
+    monkeypatch.setattr(Postgresql, "encoding", "UTF8")
+    assert check_encoding(None, databases=["default"]) == []
+
+
+@pytest.mark.django_db
+def test_the_database_of_the_tests_holds_every_text():
+    assert check_encoding(None, databases=["default"]) == []
