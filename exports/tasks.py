@@ -15,6 +15,7 @@ import structlog
 from django.conf import settings
 from django.db import DatabaseError, InterfaceError
 from django.utils import timezone
+from django.utils.translation import gettext as _
 from django_rq import job
 
 from exports.expiry import remove_expired
@@ -45,6 +46,10 @@ LONGEST_MAILING = timedelta(seconds=150)
 REMOVED_BY_A_BUILD = 20
 
 log = structlog.get_logger("opsboard.exports")
+
+
+class FileGone(PermanentError):
+    """The file was written by an attempt before, and is not there as it was: no further attempt would write it."""
 
 
 @job(EXPORTS_QUEUE, timeout=BUILD_SECONDS)
@@ -119,6 +124,10 @@ def _telling_the_owner(export: Export) -> Iterator[None]:
     except NoSuchPeriod as error:
         _write_down(export, str(error))
         raise
+    except FileGone:
+        # Nobody who looks into it can mend this one.
+        _write_down(export, _("Its file was lost before it was ready. Ask for the export again."))
+        raise
     except Exception as error:
         if is_last_attempt() or isinstance(error, PermanentError):
             _write_down(export, looking_into_it())
@@ -145,10 +154,10 @@ def _write_down(export: Export, reason: str) -> None:
 
 def _make_ready(export: Export, written: Written) -> None:
     """Put what is known of the file on record, and submit the mail: both, or neither."""
-    _require_whole(export, written)
     with atomic_effect("ready") as done:
         if done.completed:
             return
+        _require_whole(export, written)
         now = timezone.now()
         mail = mail_export.submit(export.pk) if export.owner.email else None  # type: ignore[attr-defined]  # of @operation
         is_there = Export.objects.filter(pk=export.pk).update(
@@ -169,4 +178,4 @@ def _require_whole(export: Export, written: Written) -> None:
     """An attempt before this one may have written it, and somebody removed it since."""
     path = path_of(export.pk)
     if not path.exists() or path.stat().st_size != written.size:
-        raise PermanentError(f"The file of export {export.pk} was written and is not there any more.")
+        raise FileGone(f"The file of export {export.pk} was written and is not there any more.")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from datetime import UTC, datetime, timedelta
 
 import pytest
@@ -16,7 +17,7 @@ from exports.files import path_of
 from exports.mail_states import MailState, mail_state
 from exports.models import Export
 from exports.requesting import request_export
-from exports.states import ExportState, state_of
+from exports.states import ExportState, reason_of, state_of
 from jobs.ledger import attempts
 from jobs.models import Operation
 from tests.exports.laid import lay_mail, lay_ready
@@ -116,6 +117,22 @@ def test_a_reason_that_can_not_be_written_down_hides_no_error(exporter, run_jobs
     monkeypatch.setattr(QuerySet, "update", broken)
     run_jobs()
     assert read(export.pk).operation.status == "failed"
+
+
+@pytest.mark.parametrize("harm", [os.unlink, lambda path: os.truncate(path, 10)], ids=["gone", "cut off"])
+def test_a_file_that_is_lost_before_it_is_ready_is_never_said_to_be(export, run_jobs, monkeypatch, harm):
+    write = tasks.write_file
+
+    def lost(*args):
+        done = write(*args)
+        harm(path_of(export.pk))
+        return done
+
+    monkeypatch.setattr(tasks, "write_file", lost)
+    run_jobs()
+    assert state_of(read(export.pk), timezone.now()) is ExportState.FAILED
+    assert reason_of(read(export.pk)) == "Its file was lost before it was ready. Ask for the export again."
+    assert (read(export.pk).mail_operation, mail.outbox) == (None, [])
 
 
 @pytest.mark.parametrize(("columns", "is_said"), [({}, True), ({"expires_at": LONG_AGO}, False)])
