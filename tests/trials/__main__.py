@@ -62,8 +62,8 @@ def _holds(trial: Callable[[Scene], None], scene: Scene) -> bool:
 
 def _clear(scene: Scene) -> None:
     """The next trial finds its services at work, and an empty folder."""
-    if not scene.worker.is_running:
-        scene.worker = scene.site.worker()
+    scene.worker.end()
+    scene.worker = scene.site.worker()
     for name in scene.site.names():
         (scene.site.files / name).unlink()
 

@@ -23,8 +23,7 @@ def stop_the_worker(scene: Scene) -> None:
     assert scene.site.names() == [], f"in the folder are {scene.site.names()}"
     assert scene.page(export_id)["status"] == "running"
     scene.say("The export waits to be taken up again: no file, nothing left over, and its page says: running.")
-    scene.worker = scene.site.worker()
-    scene.say("The worker is started again.")
+    scene.start_worker_again()
     scene.wait_for(export_id, "ready")
     assert scene.outcomes(export_id) == ["retrying", "completed"]
     scene.require_whole(export_id)
@@ -47,8 +46,7 @@ def kill_the_worker(scene: Scene) -> None:
     wait_until(lambda: scene.outcomes(export_id) == ["lost"], "the observer takes it over", SECONDS)
     assert scene.page(export_id)["status"] in ("accepted", "running")
     scene.say("The observer has seen that the process is gone, and queued the export again; nobody had to come.")
-    scene.worker = scene.site.worker()
-    scene.say("The worker is started again.")
+    scene.start_worker_again()
     scene.wait_for(export_id, "ready")
     assert scene.outcomes(export_id) == ["lost", "completed"]
     scene.require_whole(export_id)
