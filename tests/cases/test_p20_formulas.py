@@ -52,7 +52,8 @@ def exported(exporter, run_jobs, settings):  # noqa: F811 - fixtures
             placed_at=datetime(2025, 3, 14, tzinfo=UTC) + timedelta(minutes=number),
             customer=text,
             note=text,
-            status=Order.Status.PAID,
+            # No database holds it to what the form offers.
+            status=text[:16],
             amount=Decimal(AMOUNTS[number % 2]),
             currency=text[:3],
         )
