@@ -157,7 +157,7 @@ def test_a_bar_stands_only_where_it_means_something(browser, exporter, facts_of,
 @pytest.mark.parametrize("state", [*STATES, "completed"])
 def test_no_seconds_are_promised(browser, exporter, state):
     export = lay_export(exporter, state, **(READY if state == "completed" else {}))
-    text = Page(browser.get(address_of(export))).text.partition("Asked for")[0].partition("kept until")[0]
+    text = Page(browser.get(address_of(export))).text.partition("Requested")[0].partition("kept until")[0]
     assert "second" not in text and "minute" not in text and "soon" not in text.replace("as soon as a worker", "")
 
 
@@ -323,4 +323,4 @@ def test_p24_every_time_has_its_zone_and_two_of_one_hour_differ(
 def test_p24_a_time_ahead_is_never_negative(browser, exporter):
     export = lay_export(exporter, "queued", requested_at=timezone.now() + timedelta(minutes=10))
     text = Page(browser.get(address_of(export))).text
-    assert "clock is ahead by" in text and "-" not in text.partition("Asked for")[2].partition("ahead")[0]
+    assert "clock is ahead by" in text and "-" not in text.partition("Requested")[2].partition("ahead")[0]
