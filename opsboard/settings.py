@@ -92,6 +92,11 @@ DEFAULT_FROM_EMAIL = SERVER_EMAIL = read_mail_from(os.environ)
 OPSBOARD_EXPORTS = env_bool("OPSBOARD_EXPORTS", OPSBOARD_DEMO)
 if OPSBOARD_EXPORTS and DEFAULT not in OPSBOARD_CONNECTIONS:
     raise ImproperlyConfigured("The exports need a job store for their jobs: set REDIS_URL, or OPSBOARD_EXPORTS=0.")
+if OPSBOARD_EXPORTS and OPSBOARD_CONNECTION != DEFAULT:
+    # The observer would look for their jobs in the other store, and put each on a queue there that nobody works on.
+    raise ImproperlyConfigured(
+        "The exports use the store of REDIS_URL; take OPSBOARD_CONNECTION out, or set OPSBOARD_EXPORTS=0."
+    )
 if OPSBOARD_EXPORTS:
     RQ_QUEUES = {**rq_queues(OPSBOARD_CONNECTIONS, ["exports", "mail"]), **RQ_QUEUES}
 # Neither static nor media: only the page of an export hands them out.

@@ -127,6 +127,14 @@ def test_the_connection_of_operations_must_be_a_known_one(ask):
     assert said.startswith("refused: OPSBOARD_CONNECTION must be one of default; ")
 
 
+def test_the_exports_are_not_looked_for_in_another_store_than_their_jobs_are_put_into(ask):
+    stores = {"REDIS_URL": "redis://h:6379/0", "OPSBOARD_REDIS_OTHER_URL": "redis://o:6379/0"}
+    said = ask("settings.OPSBOARD_CONNECTION", OPSBOARD_EXPORTS="1", OPSBOARD_CONNECTION="other", **stores)
+    assert said.startswith("refused: The exports use the store of REDIS_URL; ")
+    assert ask("settings.OPSBOARD_CONNECTION", OPSBOARD_EXPORTS="0", OPSBOARD_CONNECTION="other", **stores) == "other"
+    assert ask("settings.OPSBOARD_CONNECTION", OPSBOARD_EXPORTS="1", **stores) == "default"
+
+
 def test_no_admin_site_and_no_page_of_django_rq_is_there(ask):
     assert "django.contrib.admin" not in ask("settings.INSTALLED_APPS")
     assert ask("settings.RQ_SHOW_ADMIN_LINK") is False
