@@ -17,9 +17,10 @@ from exports.files import path_of
 from exports.mail_states import MailState, mail_state
 from exports.models import Export
 from exports.requesting import request_export
-from exports.states import ExportState, reason_of, state_of
+from exports.states import ExportState, looking_into_it, reason_of, state_of
 from jobs.ledger import attempts
 from jobs.models import Operation
+from jobs.safety import PermanentError
 from tests.exports.laid import lay_mail, lay_ready
 from tests.exports.shop import read
 
@@ -47,8 +48,9 @@ def ended_without_a_mark(export, run_jobs, monkeypatch) -> Export:
     monkeypatch.setattr(attempts, "complete", interrupted)
     Operation.objects.filter(pk=export.operation.pk).update(attempts_used=4)
     run_jobs()
-    assert read(export.pk).operation.status == "failed"
-    return read(export.pk)
+    ended = read(export.pk)
+    assert ended.operation is not None and ended.operation.status == "failed"
+    return ended
 
 
 def test_what_was_made_ready_is_ready_though_its_last_attempt_has_failed(ended_without_a_mark):
@@ -103,6 +105,23 @@ def test_an_export_whose_owner_is_removed_meanwhile_gets_no_mail(export, exporte
     operation.refresh_from_db()
     assert (operation.status, Operation.objects.count()) == ("failed", 1)
     assert "was removed meanwhile" in operation.reason_text
+
+
+@pytest.mark.parametrize(
+    ("used", "error", "is_written"),
+    [(0, OSError(28, "disk full"), False), (4, OSError(28, "disk full"), True), (0, PermanentError("never"), True)],
+    ids=["another follows", "the last", "for good"],
+)
+def test_the_attempt_after_which_none_follows_writes_the_reason_down(
+    export, run_jobs, monkeypatch, used, error, is_written
+):
+    def failed(*args):
+        raise error
+
+    monkeypatch.setattr(tasks, "write_file", failed)
+    Operation.objects.filter(pk=export.operation.pk).update(attempts_used=used)
+    run_jobs()
+    assert read(export.pk).reason == (looking_into_it() if is_written else "")
 
 
 def test_a_reason_that_can_not_be_written_down_hides_no_error(exporter, run_jobs, monkeypatch):
