@@ -103,6 +103,18 @@ def test_an_account_is_added_with_its_groups_and_a_password_printed_once():
     assert user.check_password(said.partition("password ")[2].partition(" ")[0])
     assert {group.name for group in user.groups.all()} == {"Viewers", "Operators"}
     assert not (user.is_superuser or user.is_staff)
+    assert user.email == ""
+
+
+def test_who_is_to_get_mails_has_an_address(db):
+    run("add_user", "otto", "--group", "Exporters", "--email", "otto@shop.example")
+    assert User.objects.get(username="otto").email == "otto@shop.example"
+
+
+def test_what_is_no_address_adds_nobody(db):
+    with pytest.raises(CommandError, match="valid email address"):
+        run("add_user", "otto", "--email", "otto")
+    assert not User.objects.exists()
 
 
 @pytest.mark.parametrize("name", ["vera", "", "a b", "x" * 151])

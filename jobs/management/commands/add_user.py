@@ -20,12 +20,15 @@ class Command(BaseCommand):
     def add_arguments(self, parser: CommandParser) -> None:
         parser.add_argument("name")
         parser.add_argument("--group", action="append", default=[], help="may be given several times")
+        parser.add_argument(
+            "--email", default="", help="where mails for this person go, such as that an export is ready"
+        )
 
     @transaction.atomic
     def handle(self, *args: Any, **options: Any) -> None:
         groups = [_group(name) for name in options["group"]]
         password = new_password()
-        user = get_user_model()(username=options["name"])
+        user = get_user_model()(username=options["name"], email=options["email"])
         user.set_password(password)
         try:
             user.full_clean()
