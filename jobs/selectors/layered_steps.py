@@ -117,9 +117,10 @@ def _attempts(attempts: Sequence[Attempt]) -> Iterator[LayeredStep]:
 
 def _effects(effects: Sequence[Effect]) -> Iterator[LayeredStep]:
     for one in effects:
-        if one.begun_at:
+        # Work in our own database begins and is completed in one commit.
+        if one.begun_at and one.begun_at != one.completed_at:
             yield LayeredStep(at=one.begun_at, kind="effect", state="begun", effect=one)
-        if one.completed_at and one.completed_at != one.begun_at:
+        if one.completed_at:
             yield LayeredStep(at=one.completed_at, kind="effect", state="completed", effect=one)
 
 
