@@ -156,7 +156,8 @@ def test_before_there_is_a_mail_the_id_leads_to_the_one_operation_there_is(asked
     assert (answer.status_code, answer.url) == (302, page_of(asked.build))
 
 
-def test_what_was_done_in_the_database_alone_is_told_as_done(asked, viewer):
+def test_what_was_done_in_the_database_alone_is_told_as_done(asked, viewer, run_jobs):
+    run_jobs()
     told = Page(viewer.get(page_of(asked.build))).text.partition("What happened")[2]
     assert "begun · effect file" in told and "completed · effect file" in told
     assert "completed · effect ready" in told and "begun · effect ready" not in told
