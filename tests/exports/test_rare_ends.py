@@ -161,3 +161,16 @@ def test_a_file_that_is_gone_is_not_said_to_be_ready_beside_its_mail(exporter, q
     page = sign_in(exporter).get(f"/exports/{export.pk}/").content.decode()
     assert "could not be sent" in page
     assert ("The file is ready all the same." in page) == is_said
+
+
+@pytest.mark.parametrize(
+    ("status", "effect", "is_looked_into"), [("unknown", "unknown", True), ("failed", "abandoned", False)]
+)
+def test_nobody_is_said_to_look_into_a_mail_that_was_given_up(
+    exporter, queues, sign_in, status, effect, is_looked_into
+):
+    export = lay_ready(exporter)
+    lay_mail(export, status, effect)
+    page = sign_in(exporter).get(f"/exports/{export.pk}/").content.decode()
+    assert "Nobody knows whether it was sent" in page
+    assert ("a person looks into it" in page) == is_looked_into
