@@ -37,7 +37,7 @@ class Order(models.Model):
 
 
 class Export(models.Model):
-    """One wish for a file, and what became of it. Its state is told by its operation (exports.states), and no column.
+    """One wish for a file, and what became of it. Its state is that of its operation (exports.states), and no column.
 
     The name of its file follows from its id (exports.files): nothing stored here is ever taken for a path.
     """

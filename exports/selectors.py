@@ -63,8 +63,7 @@ class ShownExport:
     def progress(self) -> tuple[int, int] | None:
         """Rows that the attempt which runs now has written, and all; None without one, or before it has counted."""
         operation = self._operation
-        is_running = self.state is ExportState.RUNNING and operation.status == Operation.Status.RUNNING
-        if not is_running or not operation.progress_total:
+        if operation.status != Operation.Status.RUNNING or not operation.progress_total:
             return None
         return min(operation.progress_done or 0, operation.progress_total), operation.progress_total
 
@@ -72,6 +71,8 @@ class ShownExport:
     def sentence(self) -> str:
         """The state, as one says it to somebody who waits. No time is promised: nobody knows it."""
         if self.state is ExportState.RUNNING and self._operation.status == Operation.Status.RETRY_WAIT:
+            if not self._operation.last_error:
+                return _("Its worker was stopped; it goes on by itself.")
             return _("An attempt to make it did not succeed; the next one follows by itself.")
         return {
             ExportState.ACCEPTED: _("Accepted. It is made as soon as a worker is free; you may close this page."),

@@ -1,4 +1,4 @@
-"""What the owner of an export reads: five states, each told by its record, its operation and the clock, none stored."""
+"""What the owner of an export reads: five states, each told by its operation and the clock, none of them stored."""
 
 from __future__ import annotations
 
@@ -41,13 +41,12 @@ GOING_ON = tuple(status for status, state in _OF_OPERATION.items() if state in (
 
 
 def state_of(export: Export, now: datetime) -> ExportState:
-    """The state of an export whose operation is loaded.
-
-    Ready is what is on record as ready, its mail is on the way by then: however the attempt ends that has done it, and
-    even if that was the last one.
-    """
+    """The state of an export whose operation is loaded."""
     assert export.operation is not None
-    state = ExportState.READY if export.ready_at is not None else _OF_OPERATION[export.operation.status]
+    state = _OF_OPERATION[export.operation.status]
+    if state is ExportState.FAILED and export.ready_at is not None:
+        # The file and its mail are there, by one commit. All that failed was to say so of the operation.
+        state = ExportState.READY
     if state is ExportState.READY and is_over(export, now):
         return ExportState.EXPIRED
     return state

@@ -7,6 +7,7 @@ that is given up stays for a release.
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import timedelta
@@ -23,12 +24,13 @@ from exports.files import path_of
 from exports.mailing import mail_connection, send_ready_mail
 from exports.models import Export
 from exports.periods import NoSuchPeriod, read_period
-from exports.states import looking_into_it
+from exports.states import ExportState, looking_into_it, state_of
 from exports.writing import Written, write_file
 from jobs.safety import (
     Backoff,
     PermanentError,
     Repeatable,
+    TransientError,
     Unsafe,
     atomic_effect,
     is_last_attempt,
@@ -43,6 +45,7 @@ LONGEST_WRITING = minutes(50)
 MAIL_SECONDS = 180
 LONGEST_MAILING = timedelta(seconds=150)
 """Whatever OPSBOARD_CALL_TIMEOUT_SECONDS is: no mail would ever be begun if it were longer than the job may run."""
+PATIENCE_SECONDS, LOOK_SECONDS = 5.0, 0.2
 REMOVED_BY_A_BUILD = 20
 
 log = structlog.get_logger("opsboard.exports")
@@ -88,7 +91,7 @@ def mail_export(export_id: int) -> None:
 
     The completed effect is the mark that it was sent.
     """
-    export = _export(export_id)
+    export = _once_ready(export_id)
     with mail_connection() as server:
         once(
             "mail",
@@ -102,9 +105,23 @@ def mail_export(export_id: int) -> None:
 
 
 def _export(export_id: int) -> Export:
-    export = Export.objects.select_related("owner").filter(pk=export_id).first()
+    export = Export.objects.select_related("owner", "operation").filter(pk=export_id).first()
     if export is None:
         raise PermanentError(f"There is no export {export_id}: its record was removed.")
+    return export
+
+
+def _once_ready(export_id: int) -> Export:
+    """The export, once its page says that it is ready: whoever follows the link of the mail must find it so.
+
+    As a rule the attempt that has submitted the mail is just about to end. Where it died, the observer, or another
+    attempt, completes the operation; this one may hold the only worker there is, so it does not wait for that.
+    """
+    until = time.monotonic() + PATIENCE_SECONDS
+    while state_of(export := _export(export_id), timezone.now()) is ExportState.RUNNING:
+        if time.monotonic() > until:
+            raise TransientError("The export is not on record as completed yet.", retry_after=minutes(1))
+        time.sleep(LOOK_SECONDS)
     return export
 
 

@@ -10,6 +10,7 @@ from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 
 from exports.models import Export, Order
+from jobs.models import Operation
 from jobs.selectors.paging import PAGE_SIZE
 from tests.exports.laid import lay_export, lay_mail, lay_ready
 from tests.support.pages import Page
@@ -23,7 +24,7 @@ STATES = {
     "accepted": ("accepted", "Accepted. It is made as soon as a worker is free; you may close this page."),
     "queued": ("accepted", "Accepted. It is made as soon as a worker is free; you may close this page."),
     "running": ("running", "It is being made; you may close this page."),
-    "retry_wait": ("running", "An attempt to make it did not succeed; the next one follows by itself."),
+    "retry_wait": ("running", "Its worker was stopped; it goes on by itself."),
     "failed": ("failed", MONTH),
     "unknown": ("failed", MONTH),
     "cancelled": ("failed", "It was cancelled. Ask for it again if you still need it."),
@@ -79,6 +80,13 @@ def test_each_state_has_its_word_its_colour_and_its_sentence(browser, exporter, 
         assert file_of(export) not in page.links
     facts = facts_of(export)
     assert (facts["status"], facts["sentence"], facts["file"]) == (word, sentence, None)
+
+
+def test_an_attempt_that_failed_is_told_apart_from_one_that_was_stopped(browser, exporter):
+    export = lay_export(exporter, "retry_wait")
+    Operation.objects.filter(pk=export.operation.pk).update(last_error="transient")
+    page = Page(browser.get(address_of(export)))
+    assert "An attempt to make it did not succeed; the next one follows by itself." in page.text
 
 
 def test_what_is_ready_can_be_downloaded_and_says_what_it_is(browser, exporter, facts_of):
@@ -144,7 +152,6 @@ def test_how_far_it_is_stands_there_in_words(browser, exporter, facts_of):
         ("retry_wait", {"done": 12_000, "total": 40_000}),
         ("failed", {"done": 12_000, "total": 40_000}),
         ("queued", {"done": 12_000, "total": 40_000}),
-        ("running", READY | {"done": 12_000, "total": 40_000}),
     ],
 )
 def test_a_bar_stands_only_where_it_means_something(browser, exporter, facts_of, status, columns):

@@ -66,10 +66,31 @@ def test_its_file_is_kept_until_its_time_is_over(ended_without_a_mark):
 
 
 @pytest.mark.parametrize("status", ["running", "retry_wait"])
-def test_who_was_told_that_it_is_ready_gets_it_before_its_job_is_over(exporter, status, queues):
+def test_no_mail_says_ready_while_the_page_does_not(exporter, status, queues, run_jobs, monkeypatch):
+    monkeypatch.setattr(tasks, "PATIENCE_SECONDS", 0.3)
     export = lay_ready(exporter)
     Operation.objects.filter(pk=export.operation.pk).update(status=status)
-    assert state_of(read(export.pk), timezone.now()) is ExportState.READY
+    told = tasks.mail_export.submit(export.pk)
+    Export.objects.filter(pk=export.pk).update(mail_operation=told)
+    run_jobs()
+    waiting = read(export.pk)
+    assert state_of(waiting, timezone.now()) is ExportState.RUNNING
+    assert (waiting.mail_operation.status, mail.outbox) == ("retry_wait", [])
+
+
+def test_the_mail_waits_a_moment_for_the_end_of_the_attempt_that_has_submitted_it(
+    exporter, queues, run_jobs, monkeypatch
+):
+    export = lay_ready(exporter)
+    Operation.objects.filter(pk=export.operation.pk).update(status="running")
+
+    def ends(_seconds: float) -> None:
+        Operation.objects.filter(pk=export.operation.pk).update(status="completed")
+
+    monkeypatch.setattr(tasks.time, "sleep", ends)
+    tasks.mail_export.submit(export.pk)
+    run_jobs()
+    assert len(mail.outbox) == 1
 
 
 @pytest.mark.parametrize("change", [{"is_active": False}, {"user_permissions": []}])
