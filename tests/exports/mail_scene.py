@@ -27,6 +27,10 @@ from tests.support.reviews import GIVEN
 PATIENT, SHORT, IMPATIENT = 20.0, 1.5, 0.3
 """Seconds that an answer is waited for: where one comes, where one does at first, and where none does."""
 CLARA = "clara@shop.example"
+TRIES = 9
+"""So often a mail is tried by itself that is surely not sent."""
+GIVEN_UP = " ".join([*["retrying"] * (TRIES - 1), "failed"])
+"""How these attempts end."""
 
 
 @contextmanager
