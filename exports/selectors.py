@@ -9,6 +9,7 @@ from datetime import datetime
 from functools import cached_property
 from itertools import islice
 
+from django.conf import settings
 from django.contrib.auth.models import User
 from django.db.models import Q, QuerySet
 from django.http import Http404
@@ -54,6 +55,10 @@ class ShownExport:
     @property
     def has_mail_news(self) -> bool:
         return self.mail.state is not MailState.NONE
+
+    @property
+    def has_mail_server(self) -> bool:
+        return bool(settings.OPSBOARD_HAS_MAIL_SERVER)
 
     @cached_property
     def mail(self) -> MailNews:

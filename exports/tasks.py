@@ -118,7 +118,7 @@ def _once_ready(export_id: int) -> Export:
     attempt, completes the operation; this one may hold the only worker there is, so it does not wait for that.
     """
     until = time.monotonic() + PATIENCE_SECONDS
-    while state_of(export := _export(export_id), timezone.now()) is ExportState.RUNNING:
+    while state_of(export := _export(export_id), timezone.now()) in (ExportState.ACCEPTED, ExportState.RUNNING):
         if time.monotonic() > until:
             raise TransientError("The export is not on record as completed yet.", retry_after=minutes(1))
         time.sleep(LOOK_SECONDS)

@@ -19,7 +19,7 @@ from exports.answers import SeeOther, export_address, export_json, json_error, p
 from exports.downloads import FileMissing, file_response, open_file
 from exports.forms import WishForm
 from exports.permissions import may_export
-from exports.requesting import Accepted, TooManyExports, request_export
+from exports.requesting import Accepted, TooManyExports, TooManyFiles, request_export
 from exports.selectors import Place, ShownExport, exports_page, find_export, offered_periods
 from exports.states import ExportState
 from jobs.domain.times import moment
@@ -75,6 +75,8 @@ def _ask(request: SignedInRequest) -> HttpResponse:
         accepted = request_export(request.user, form.cleaned_data["period"], form.cleaned_data["order_status"])
     except TooManyExports as error:
         return _refused(request, form, _too_many(error.limit), 429)
+    except TooManyFiles as error:
+        return _refused(request, form, _no_room(error), 429)
     return _accepted(request, accepted)
 
 
@@ -132,6 +134,13 @@ def _too_many(limit: int) -> str:
         "Not accepted: you have %(limit)d exports going on, which is as many as may be. Ask again when one is done.",
         limit,
     ) % {"limit": limit}
+
+
+def _no_room(refusal: TooManyFiles) -> str:
+    return _(
+        "Not accepted: of your files as many are kept or being made as may be (%(limit)d). The first of them goes at "
+        "%(until)s."
+    ) % {"limit": refusal.limit, "until": moment(refusal.until, timezone.get_current_timezone())}
 
 
 # One export -----------------------------------------------------------------------------------------------------------

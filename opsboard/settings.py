@@ -75,6 +75,7 @@ OPSBOARD_DIE_WITH_WORKER = env_bool("OPSBOARD_DIE_WITH_WORKER")
 # Mail -------------------------------------------------------------------------------------------------------------
 
 mail_server = read_mail_server(os.environ)
+OPSBOARD_HAS_MAIL_SERVER = mail_server is not None
 EMAIL_BACKEND = SERVER if mail_server else FOLDER
 EMAIL_FILE_PATH = VAR_DIR / "mail"
 # A server that looks into a mail before it takes it may need longer; a mail whose answer is late is for a person.
@@ -103,6 +104,7 @@ if OPSBOARD_EXPORTS:
 OPSBOARD_EXPORTS_DIR = Path(env_str("OPSBOARD_EXPORTS_DIR", str(VAR_DIR / "exports")))
 OPSBOARD_EXPORTS_DAYS = env_int("OPSBOARD_EXPORTS_DAYS", 7, least=1, most=365)
 OPSBOARD_EXPORTS_AT_ONCE = env_int("OPSBOARD_EXPORTS_AT_ONCE", 3, least=1, most=1000)
+OPSBOARD_EXPORTS_KEPT = env_int("OPSBOARD_EXPORTS_KEPT", 50, least=1, most=100_000)
 # 0: as fast as it can. Less is kinder to a database that others work on.
 OPSBOARD_EXPORTS_ROWS_PER_SECOND = env_int("OPSBOARD_EXPORTS_ROWS_PER_SECOND", 0, least=0, most=10_000_000)
 # What links in mails begin with.

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import json
+from datetime import UTC, datetime
 
 import pytest
 
 from exports.models import Export, Order
 from jobs.models import Operation
-from tests.exports.laid import lay_export
+from tests.exports.laid import lay_export, lay_ready
 from tests.support.pages import Page, press
 
 pytestmark = pytest.mark.django_db
@@ -217,3 +218,14 @@ def test_a_read_only_opsboard_takes_no_wish_and_offers_none(browser, ask, export
 @pytest.mark.parametrize("method", ["put", "patch", "delete"])
 def test_nothing_else_can_be_done_to_the_list(browser, method):
     assert getattr(browser, method)(HERE).status_code == 405
+
+
+def test_who_has_as_many_files_as_may_be_is_told_when_the_first_of_them_goes(ask, exporter, queues, settings):
+    settings.OPSBOARD_EXPORTS_KEPT, settings.TIME_ZONE = 1, "UTC"
+    lay_ready(exporter, expires_at=datetime(2999, 1, 2, 3, 4, 5, tzinfo=UTC))
+    answer = ask({"period": "2024"})
+    assert answer.status_code == 429
+    assert answer.json() == {
+        "error": "Not accepted: of your files as many are kept or being made as may be (1). The first of them goes at "
+        "2999-01-02 03:04:05 UTC."
+    }

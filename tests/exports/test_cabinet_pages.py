@@ -331,3 +331,13 @@ def test_p24_a_time_ahead_is_never_negative(browser, exporter):
     export = lay_export(exporter, "queued", requested_at=timezone.now() + timedelta(minutes=10))
     text = Page(browser.get(address_of(export))).text
     assert "clock is ahead by" in text and "-" not in text.partition("Requested")[2].partition("ahead")[0]
+
+
+@pytest.mark.parametrize(("has_server", "is_said"), [(True, False), (False, True)])
+def test_a_mail_that_went_into_a_folder_says_so(browser, exporter, settings, has_server, is_said):
+    settings.OPSBOARD_HAS_MAIL_SERVER = has_server
+    export = lay_ready(exporter)
+    lay_mail(export, "completed", "completed")
+    text = Page(browser.get(address_of(export))).text
+    assert "sent" in text
+    assert ("into a folder of the server: it knows no mail server" in text) == is_said

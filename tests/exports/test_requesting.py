@@ -9,7 +9,7 @@ import pytest
 from django.db import connection, transaction
 
 from exports.models import Export
-from exports.requesting import TooManyExports, request_export
+from exports.requesting import TooManyExports, TooManyFiles, request_export
 from jobs.models import Operation
 from tests.exports.conftest import exporter_named
 
@@ -93,3 +93,24 @@ def test_two_clicks_at_the_same_moment_are_one_wish(exporter, queues):
         ids = set(pool.map(click, range(4)))
     assert ids == {Export.objects.get().pk}
     assert queues[0].count == 1
+
+
+def test_so_many_files_and_no_more_until_the_first_of_them_goes(exporter, queues, run_jobs, settings):
+    settings.OPSBOARD_EXPORTS_KEPT = 2
+    first = request_export(exporter, "2024", "").export
+    run_jobs()
+    first.refresh_from_db()
+    request_export(exporter, "2025", "")
+    with pytest.raises(TooManyFiles) as refusal:
+        request_export(exporter, "2023", "")
+    assert (refusal.value.limit, refusal.value.until) == (2, first.expires_at)
+    assert request_export(exporter_named("carl"), "2023", "").is_new
+    Export.objects.filter(pk=first.pk).update(expires_at=first.requested_at)
+    assert request_export(exporter, "2023", "").is_new
+
+
+def test_what_failed_takes_no_room(exporter, queues, run_jobs, settings):
+    settings.OPSBOARD_EXPORTS_KEPT = 1
+    request_export(exporter, "2025-13", "")
+    run_jobs()
+    assert request_export(exporter, "2025", "").is_new
