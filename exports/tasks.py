@@ -40,8 +40,9 @@ from jobs.safety import (
 )
 
 EXPORTS_QUEUE, MAIL_QUEUE = "exports", "mail"
-BUILD_SECONDS = 3600
-LONGEST_WRITING = minutes(50)
+BUILD_SECONDS = 1800
+"""Also how long an export waits whose attempt died where nobody can prove it, as after a restart of the machine."""
+LONGEST_WRITING = minutes(25)
 MAIL_SECONDS = 180
 LONGEST_MAILING = timedelta(seconds=150)
 """Whatever OPSBOARD_CALL_TIMEOUT_SECONDS is: no mail would ever be begun if it were longer than the job may run."""
