@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import datetime
@@ -21,9 +20,8 @@ from exports.mail_states import MailNews, MailState, mail_news
 from exports.models import Export, Order
 from exports.states import ExportState, reason_of, state_of
 from jobs.models import Operation
-from jobs.selectors.paging import PAGE_SIZE, read_sheet, stamp_of, time_of_stamp
+from jobs.selectors.paging import PAGE_SIZE, TimedPlace, read_sheet
 
-_PLACE = re.compile(r"(\d{1,17})-(\d{1,18})", re.ASCII)
 _MONTHS_OFFERED = 24
 
 
@@ -104,25 +102,6 @@ class ShownExport:
 
 
 @dataclass(frozen=True)
-class Place:
-    """An export's place in the list, as it stands in an address; the export itself need not be there."""
-
-    at: datetime
-    pk: int
-
-    def encode(self) -> str:
-        return f"{stamp_of(self.at)}-{self.pk}"
-
-    @classmethod
-    def decode(cls, text: str) -> Place:
-        """The place in an address. Raises ValueError for anything that `encode` did not make."""
-        match = _PLACE.fullmatch(text)
-        if match is None:
-            raise ValueError("This address does not name a place in the list of exports.")
-        return cls(time_of_stamp(match[1]), int(match[2]))
-
-
-@dataclass(frozen=True)
 class ExportsPage:
     """`previous` and `next` are places for the address, None where there is nothing more in that direction."""
 
@@ -131,7 +110,7 @@ class ExportsPage:
     next: str | None
 
 
-def exports_page(owner: User, now: datetime, *, after: Place | None, before: Place | None) -> ExportsPage:
+def exports_page(owner: User, now: datetime, *, after: TimedPlace | None, before: TimedPlace | None) -> ExportsPage:
     """One page of a person's own exports, the newest first: those after a place, or before it."""
     sheet = read_sheet(lambda *beyond: _read(owner, *beyond), _place, after=after, before=before)
     return ExportsPage(
@@ -171,7 +150,7 @@ def _own(owner: User) -> QuerySet[Export]:
     return own.prefetch_related("mail_operation__effects")
 
 
-def _read(owner: User, place: Place | None, is_backwards: bool) -> list[Export]:
+def _read(owner: User, place: TimedPlace | None, is_backwards: bool) -> list[Export]:
     found = _own(owner)
     if place:
         word = "gt" if is_backwards else "lt"
@@ -181,8 +160,8 @@ def _read(owner: User, place: Place | None, is_backwards: bool) -> list[Export]:
     return list(found.order_by(*order)[: PAGE_SIZE + 1])
 
 
-def _place(export: Export) -> Place:
-    return Place(export.requested_at, export.pk)
+def _place(export: Export) -> TimedPlace:
+    return TimedPlace(export.requested_at, export.pk)
 
 
 def _months_back(last: datetime, first: datetime) -> Iterator[tuple[int, int]]:

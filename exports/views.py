@@ -20,11 +20,11 @@ from exports.downloads import FileMissing, file_response, open_file
 from exports.forms import WishForm
 from exports.permissions import may_export
 from exports.requesting import Accepted, TooManyExports, TooManyFiles, request_export
-from exports.selectors import Place, ShownExport, exports_page, find_export, offered_periods
+from exports.selectors import ShownExport, exports_page, find_export, offered_periods
 from exports.states import ExportState
 from jobs.domain.times import moment
-from jobs.selectors.paging import PAGE_SIZE
-from jobs.views.requests import SignedInRequest, render_page
+from jobs.selectors.paging import PAGE_SIZE, TimedPlace
+from jobs.views.requests import SignedInRequest, places, render_page
 
 
 @require_http_methods(["GET", "HEAD", "POST"])
@@ -102,7 +102,7 @@ def _refused(request: SignedInRequest, form: WishForm, sentence: str, status: in
 
 def _show_list(request: SignedInRequest, form: WishForm, *, refusal: str = "", status: int = 200) -> HttpResponse:
     now = timezone.now()
-    after, before = _place(request, "after"), _place(request, "before")
+    after, before = places(request, TimedPlace.decode)
     page = exports_page(request.user, now, after=after, before=None if after else before)
     if wants_json(request):
         following = f"{reverse('exports:exports')}?after={page.next}" if page.next else None
@@ -118,14 +118,6 @@ def _show_list(request: SignedInRequest, form: WishForm, *, refusal: str = "", s
     if not request.htmx:
         context["periods"] = offered_periods()
     return render_page(request, "exports_page.html", context, part="_exports_part.html", status=status)
-
-
-def _place(request: SignedInRequest, name: str) -> Place | None:
-    value = request.GET.get(name)
-    try:
-        return Place.decode(value) if value else None
-    except ValueError as error:
-        raise BadRequest(str(error)) from None
 
 
 def _too_many(limit: int) -> str:

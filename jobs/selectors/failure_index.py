@@ -8,24 +8,23 @@ ours, every value a parameter.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from itertools import chain
-from typing import Any
+from typing import Any, TypeAlias
 
 from django.db import connection as database
 
 from jobs.models import FailedJob
-from jobs.selectors.paging import PAGE_SIZE, Sheet, read_sheet, stamp_of, time_of_stamp
+from jobs.selectors.paging import PAGE_SIZE, Sheet, TimedPlace, read_sheet
 
 COUNTED = 10_000
 """Further than this nobody counts."""
 CHOICES = 200
 """Values that a filter offers; any other can stand in the address."""
 
-_PLACE = re.compile(r"(\d{1,17})-(\d{1,18})", re.ASCII)
+Place: TypeAlias = TimedPlace
 _AT_ONCE = 200
 """Queues asked for in one query; SQLite allows 500."""
 
@@ -54,26 +53,6 @@ class Wanted:
     @property
     def is_narrowed(self) -> bool:
         return bool(self.exact or self.since or self.until)
-
-
-@dataclass(frozen=True)
-class Place:
-    """A row's place in the list, as it stands in an address; the row itself need not be there."""
-
-    at: datetime
-    pk: int
-
-    def encode(self) -> str:
-        """The place as text for an address."""
-        return f"{stamp_of(self.at)}-{self.pk}"
-
-    @classmethod
-    def decode(cls, text: str) -> Place:
-        """The place in an address. Raises ValueError for anything that `encode` did not make."""
-        match = _PLACE.fullmatch(text)
-        if match is None:
-            raise ValueError("This address does not name a place in the list.")
-        return cls(time_of_stamp(match[1]), int(match[2]))
 
 
 def steered(wanted: Wanted, queues: Sequence[str]) -> Wanted:

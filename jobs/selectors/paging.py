@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
@@ -9,6 +10,7 @@ from typing import Generic, TypeVar
 
 PAGE_SIZE = 50
 
+_TIMED = re.compile(r"(\d{1,17})-(\d{1,18})", re.ASCII)
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 Row = TypeVar("Row")
 Place = TypeVar("Place")
@@ -21,6 +23,26 @@ class Sheet(Generic[Row, Place]):
     rows: Sequence[Row]
     first: Place | None
     last: Place | None
+
+
+@dataclass(frozen=True)
+class TimedPlace:
+    """The place of a row in a list by time, as it stands in an address; the row itself need not be there."""
+
+    at: datetime
+    pk: int
+
+    def encode(self) -> str:
+        """The place as text for an address."""
+        return f"{stamp_of(self.at)}-{self.pk}"
+
+    @classmethod
+    def decode(cls, text: str) -> TimedPlace:
+        """The place in an address. Raises ValueError for anything that `encode` did not make."""
+        match = _TIMED.fullmatch(text)
+        if match is None:
+            raise ValueError("This address does not name a place in the list.")
+        return cls(time_of_stamp(match[1]), int(match[2]))
 
 
 def read_sheet(

@@ -15,7 +15,7 @@ from jobs.domain.words import VERB_WORDS
 from jobs.models import NAME_LENGTH, AuditEntry, Queue
 from jobs.permissions import Permission, Visibility, find_queue, require_wide, visibility
 from jobs.selectors.audit import Narrowed, Place, audit_page, queue_value
-from jobs.views.requests import SignedInRequest, render_page
+from jobs.views.requests import SignedInRequest, places, render_page
 
 
 @require_safe
@@ -23,7 +23,7 @@ def audit(request: SignedInRequest) -> HttpResponse:
     """GET /audit/, narrowed by `entry`, `person`, `queue` (connection:name), `job`, `verb`, `status`, `batch`."""
     require_wide(request.user, Permission.VIEW_AUDIT)
     seen, narrowed = visibility(request.user), _narrowed(request)
-    after, before = _place(request, "after"), _place(request, "before")
+    after, before = places(request, Place.decode)
     page = audit_page(request.user, seen, narrowed, after=after, before=None if after else before)
     if narrowed.entry and not page.rows:
         raise Http404
@@ -84,11 +84,3 @@ def _uuid(request: SignedInRequest, name: str) -> UUID | None:
         return UUID(value) if value else None
     except ValueError:
         raise BadRequest(_("This address names no entry of the audit.")) from None
-
-
-def _place(request: SignedInRequest, name: str) -> Place | None:
-    value = request.GET.get(name)
-    try:
-        return Place.decode(value) if value else None
-    except ValueError as error:
-        raise BadRequest(str(error)) from None

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Callable
+from typing import Any, TypeVar
 
 from django.contrib.auth.models import User
 from django.core.exceptions import BadRequest
@@ -14,6 +15,8 @@ from django_htmx.middleware import HtmxDetails
 from jobs.broker import connections
 from jobs.broker.cursors import BadCursor, Cursor, decode
 from jobs.broker.errors import UnknownConnection
+
+Place = TypeVar("Place")
 
 
 class SignedInRequest(HttpRequest):
@@ -38,6 +41,15 @@ def cursors(request: HttpRequest) -> tuple[Cursor | None, Cursor | None]:
         return (decode(after) if after else None, decode(before) if before and not after else None)
     except BadCursor as error:
         raise BadRequest(str(error)) from None
+
+
+def places(request: HttpRequest, decode: Callable[[str], Place]) -> tuple[Place | None, Place | None]:
+    """(after, before) from the address, for a list in SQL. Raises BadRequest (400) for a text that names no place."""
+    try:
+        after, before = (decode(value) if value else None for value in map(request.GET.get, ("after", "before")))
+    except ValueError as error:
+        raise BadRequest(str(error)) from None
+    return after, before
 
 
 def known_connection(name: str) -> str:

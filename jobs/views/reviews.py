@@ -7,7 +7,6 @@ from typing import Any
 from urllib.parse import urlencode
 
 from django.contrib import messages
-from django.core.exceptions import BadRequest
 from django.http import HttpResponse
 from django.shortcuts import redirect
 from django.utils import timezone
@@ -25,14 +24,14 @@ from jobs.selectors.observer import observer_health
 from jobs.selectors.review import review_page
 from jobs.selectors.reviews import Narrowed, Place, reviews_page
 from jobs.views.landing import act
-from jobs.views.requests import SignedInRequest, known_connection, render_page
+from jobs.views.requests import SignedInRequest, known_connection, places, render_page
 
 
 @require_safe
 def reviews(request: SignedInRequest) -> HttpResponse:
     """GET /review/, narrowed by `queue` with `connection`, `mine`, `overdue`; `show=closed` for the answered ones."""
     now, seen, narrowed = timezone.now(), visibility(request.user), _narrowed(request)
-    after, before, watch = _place(request, "after"), _place(request, "before"), observer_health(now)
+    (after, before), watch = places(request, Place.decode), observer_health(now)
     context = {
         "page": reviews_page(request.user, seen, narrowed, now=now, after=after, before=None if after else before),
         "narrowed": narrowed,
@@ -154,11 +153,3 @@ def _queues(seen: Visibility, narrowed: Narrowed) -> list[tuple[str, bool]]:
 def _named(queue: Queue) -> str:
     """No connection's name holds a colon."""
     return f"{queue.connection}:{queue.name}"
-
-
-def _place(request: SignedInRequest, name: str) -> Place | None:
-    value = request.GET.get(name)
-    try:
-        return Place.decode(value) if value else None
-    except ValueError as error:
-        raise BadRequest(str(error)) from None
