@@ -227,8 +227,8 @@ SAFEGUARDS = {
     ),
     "nothing is sent twice": Safeguard(
         place="jobs.broker.connections._client",
-        old="0 if acting else 1",
-        new="1",
+        old="1 if acting else 2",
+        new="2",
         tests=(f"{NO_LIE}[retry_job-3.0-the line is cut before the answer]",),
     ),
     **LAYER_SAFEGUARDS,
