@@ -24,6 +24,7 @@ from exports.selectors import ShownExport, exports_page, find_export, offered_pe
 from exports.states import ExportState
 from jobs.domain.times import moment
 from jobs.selectors.paging import PAGE_SIZE, TimedPlace
+from jobs.views.landing import hands_out_a_file
 from jobs.views.requests import SignedInRequest, places, render_page
 
 
@@ -44,6 +45,7 @@ def export(request: SignedInRequest, export_id: int) -> HttpResponse:
     return render_page(request, "export_page.html", context, part="_export_part.html")
 
 
+@hands_out_a_file
 @require_safe
 def file(request: SignedInRequest, export_id: int) -> HttpResponseBase:
     """GET /exports/<id>/file/: the file itself, while it is ready; else one sentence that says why not.

@@ -2,7 +2,8 @@
 
 The rule: an act's address ends in its verb, below the address of the page that it belongs to. A lost act returns to the
 page that sent it (the Referer, if it is ours), else to the nearest address above that can be opened by GET. It never
-returns to the page that asks for its confirmation, since what was asked there may have changed.
+returns to the page that asks for its confirmation, since what was asked there may have changed. Nor does anybody land
+on a file: a browser would save it and go on showing the sign-in form.
 """
 
 from __future__ import annotations
@@ -36,6 +37,13 @@ def asks_first(view: View) -> View:
     return view
 
 
+def hands_out_a_file(view: View) -> View:
+    """Mark a view whose answer is saved and not shown: who had to sign in for it lands on the page that offers it."""
+    marked: Any = view
+    marked.is_file = True
+    return view
+
+
 def landing_page(request: HttpRequest) -> str:
     """The local address to return to after this request did not do what it was meant to do."""
     own = request.get_full_path()
@@ -53,7 +61,7 @@ def way_back(request: HttpRequest) -> str:
 
 
 def page_at_or_above(address: str) -> str:
-    """This local, percent-encoded address when it can be opened by GET, else the nearest one above it that can."""
+    """This local, percent-encoded address when a page is there for GET, else the nearest one above it that is one."""
     return _page_at_or_above(address, asking=True)
 
 
@@ -98,4 +106,5 @@ def _is_page(path: str, *, asking: bool) -> bool:
     except Resolver404:
         return False
     is_open = asking or not getattr(match.func, "asks_first", False)
-    return is_open and match.view_name not in _NEVER and not getattr(match.func, "is_act", False)
+    is_no_page = getattr(match.func, "is_act", False) or getattr(match.func, "is_file", False)
+    return is_open and match.view_name not in _NEVER and not is_no_page

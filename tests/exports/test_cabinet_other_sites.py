@@ -113,7 +113,18 @@ def test_the_token_of_an_earlier_session_asks_for_nothing(browser, form):
     assert not Export.objects.exists()
 
 
-@pytest.mark.parametrize("address", [HERE, "/exports/17/", "/exports/17/file/"])
+@pytest.mark.parametrize("export", ["ready", "not there"])
+def test_who_signs_in_for_a_file_lands_on_the_page_that_offers_it(browser, exporter, export):
+    """A browser saves a file and goes on showing what it showed: the form, whose token the sign-in has used up."""
+    page = f"{HERE}{lay_ready(exporter).pk if export == 'ready' else 17}/"
+    Session.objects.all().delete()
+    to_sign_in = browser.get(f"{page}file/").headers["Location"]
+    assert sign_in(browser, to_sign_in).headers["Location"] == page
+    by_hand = browser.get(f"/login/?next={page}file/")
+    assert by_hand.headers["Location"] == page
+
+
+@pytest.mark.parametrize("address", [HERE, "/exports/17/"])
 def test_a_part_that_refreshes_itself_says_signed_out_instead_of_a_form(browser, address):
     Session.objects.all().delete()
     headers = {"hx-request": "true", "hx-current-url": f"http://localhost{address}"}
