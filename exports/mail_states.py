@@ -43,13 +43,18 @@ def mail_news(export: Export) -> MailNews:
         return MailNews(MailState.NONE)
     effect = next(iter(operation.effects.all()), None)
     if effect is not None and effect.status in _HAPPENED:
-        return MailNews(MailState.SENT, effect.completed_at)
+        return MailNews(MailState.SENT, _sent_at(effect))
     return MailNews(_unsent(operation, effect))
 
 
 def mail_state(export: Export) -> MailState:
     """The state alone."""
     return mail_news(export).state
+
+
+def _sent_at(effect: Effect) -> datetime | None:
+    """When it was sent. Whoever found that out says so later: of the mail itself the beginning alone is on record."""
+    return effect.completed_at if effect.source == Effect.Source.JOB else effect.begun_at
 
 
 def _unsent(operation: Operation, effect: Effect | None) -> MailState:

@@ -71,8 +71,14 @@ def test_of_a_mail_that_was_found_none_is_sent_again(in_doubt, sink, superuser, 
     assert say(superuser, Verdict.HAPPENED).is_done
     go_on()
     assert told_of(in_doubt)[::2] == ("completed", "sent")
-    assert mail_news(read(in_doubt)).sent_at is not None
     assert sink.taken_for(CLARA) == 1
+
+
+def test_who_finds_a_mail_tells_its_owner_when_it_was_sent_and_not_when_it_was_found(in_doubt, superuser, go_on):
+    assert say(superuser, Verdict.HAPPENED).is_done
+    go_on()
+    effect = read(in_doubt).mail_operation.effects.get()
+    assert mail_news(read(in_doubt)).sent_at == effect.begun_at < effect.completed_at
 
 
 def test_a_mail_that_was_not_found_is_sent_once_more_under_the_same_name(in_doubt, sink, superuser, go_on):
