@@ -27,7 +27,7 @@ from jobs.selectors.review_head import Choice, ReviewHead, head_of
 from jobs.selectors.texts import arguments_of
 
 SHORT_KEY = 20
-"""Characters of a key from which on it is shortened: 12 of them tell keys apart, the whole is in its title."""
+"""Characters of a key from which on a list shortens it: 12 of them tell keys apart, the whole is in its title."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -45,10 +45,6 @@ class EffectReviewPage(ReviewHead):
     """The other side still knows the key."""
     seen: str = ""
     """No verdict about an effect depends on what Redis shows."""
-
-    @property
-    def short_key(self) -> str:
-        return shorten_key(self.effect.idempotency_key) if self.effect else ""
 
 
 def effect_review_page(user: User, review: Review, queue: Queue, *, now: datetime) -> EffectReviewPage:

@@ -39,8 +39,8 @@ REFUND_RUNBOOK = """Was it paid back? The bank's statement has a line for each r
   {statement}
 
 If the order's number stands there, it happened. If not, and the old run is dead, it did not, and is made again."""
-MAIL_RUNBOOK = """Has it gone? Each mail has a Message-ID of its own, the same in every attempt: \
-<export-NUMBER.KEY@HOST>, of the export's number and the key on this page.
+MAIL_RUNBOOK = """Was it sent? Each mail has a Message-ID of its own, the same in every attempt: \
+<export-NUMBER.KEY@HOST>, of the export’s number and the key on this page.
 
 Without a mail server, as in this demo, look for a file whose name has export-NUMBER.KEY in
 

@@ -298,6 +298,7 @@ def test_its_review_says_what_is_asked_and_what_is_known(workshop, operator, sig
         "The attempt that began it is dead",
         "OSError: no answer",
         "unsafe",
+        f"Key {operation.effects.get().idempotency_key} ",
     ):
         assert words in page.text, words
     assert address(operation) in page.links
