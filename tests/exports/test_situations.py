@@ -1,6 +1,6 @@
 """The table of situations in the README: whether an export is tried again, and what its owner reads meanwhile.
 
-A file that was written before the worker died is in test_build_kills, a period that does not exist in the trials.
+What a killed worker leaves is in test_build_kills, a period that does not exist in test_from_click_to_file.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ import stat
 from dataclasses import replace
 
 import pytest
+from django.core import mail
 from django.db import InterfaceError, OperationalError
 from django.utils import timezone
 
@@ -20,6 +21,7 @@ from exports.requesting import request_export
 from exports.selectors import find_export
 from exports.states import ExportState
 from exports.tasks import build_export
+from jobs.ledger import attempts
 from jobs.safety import Backoff
 from tests.exports.shop import outcomes, read
 
@@ -103,6 +105,24 @@ def test_with_its_tries_used_up_the_owner_reads_that_we_look_into_it(ask, told, 
     run_jobs()
     assert outcomes(read(export.pk).operation) == ["retrying"] * 4 + ["failed"]
     assert told(export) == (ExportState.FAILED, "It failed, and we are looking into it. You need not ask again.")
+
+
+def test_what_is_ready_is_made_ready_by_no_second_attempt(ask, told, run_jobs, monkeypatch):
+    """Its first attempt has made it ready, and could not say so of itself; the next one looks at the state first."""
+    export, complete, ready = ask(), attempts.complete, []
+
+    def interrupted(operation, attempt):
+        if operation.pk == export.operation.pk and not ready:
+            ready.append((read(export.pk).ready_at, path_of(export.pk).stat().st_ino))
+            raise OperationalError("the connection was closed")
+        return complete(operation, attempt)
+
+    monkeypatch.setattr(attempts, "complete", interrupted)
+    run_jobs()
+    assert outcomes(read(export.pk).operation) == ["retrying", "completed"]
+    assert told(export) == (ExportState.READY, "The file is ready.")
+    assert (read(export.pk).ready_at, path_of(export.pk).stat().st_ino) == ready[0]
+    assert len(mail.outbox) == 1
 
 
 def test_the_pages_may_read_the_file_and_others_may_not(ask, run_jobs):
