@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import csv
-from datetime import timedelta
+from datetime import datetime, timedelta
 from decimal import Decimal
 
 import pytest
@@ -12,6 +12,7 @@ from playwright.sync_api import expect
 
 from exports.csv_cells import original_text
 from exports.models import Export, Order
+from exports.writing import COLUMNS
 from jobs.models import Operation
 from tests.browser.hands import told
 from tests.browser.test_accessibility import COLOURS, grave
@@ -85,15 +86,17 @@ def test_a_file_that_is_gone_meanwhile_is_explained_in_the_tab(open_tab, exporte
 
 def rows_in(path):
     with path.open(encoding="utf-8-sig", newline="") as file:
-        return [
-            (one["number"], original_text(one["customer"]), original_text(one["note"]), Decimal(one["amount"]))
-            for one in csv.DictReader(file)
-        ]
+        names, *rows = csv.reader(file)
+    assert names == list(COLUMNS)
+    return [
+        (number, datetime.fromisoformat(placed_at), *map(original_text, texts), Decimal(amount), currency)
+        for number, placed_at, *texts, amount, currency in rows
+    ]
 
 
 def rows_in_the_database():
     paid = Order.objects.filter(status="paid", placed_at__year=2025).order_by("placed_at", "id")
-    found = list(paid.values_list("number", "customer", "note", "amount"))
+    found = list(paid.values_list(*COLUMNS))
     assert len(found) == 2500
     return found
 
