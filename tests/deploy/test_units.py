@@ -249,6 +249,13 @@ def test_the_page_names_every_unit():
     assert [name for name in (*SERVICES, TIMER) if name.replace("@.service", "@") not in PAGE] == []
 
 
+def test_a_new_version_brings_migrations_then_workers_then_the_web():
+    """The workers of it know the calls of both releases, and the web of it stores calls that only they know."""
+    steps = PAGE.partition("## Bring a new version")[2].partition("The order matters")[0]
+    order = [steps.index(step) for step in ("migrate --no-input", "restart 'opsboard-worker@*'", "opsboard-web\n")]
+    assert order == sorted(order)
+
+
 # Rendering ------------------------------------------------------------------------------------------------------------
 
 
