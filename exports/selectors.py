@@ -73,10 +73,8 @@ class ShownExport:
     @property
     def sentence(self) -> str:
         """The state, as one says it to somebody who waits. No time is promised: nobody knows it."""
-        if self.state is ExportState.RUNNING and self._operation.status == Operation.Status.RETRY_WAIT:
-            if not self._operation.last_error:
-                return _("Its worker was stopped; it goes on by itself.")
-            return _("An attempt to make it did not succeed; the next one follows by itself.")
+        if self.state is ExportState.RUNNING and self._operation.status != Operation.Status.RUNNING:
+            return self._between_attempts
         return {
             ExportState.ACCEPTED: _("Accepted. It is made as soon as a worker is free; you may close this page."),
             ExportState.RUNNING: _("It is being made; you may close this page."),
@@ -84,6 +82,14 @@ class ShownExport:
             ExportState.FAILED: reason_of(self.export),
             ExportState.EXPIRED: _("The time of its file is over: it is kept no longer."),
         }[self.state]
+
+    @property
+    def _between_attempts(self) -> str:
+        if self._operation.last_error:
+            return _("An attempt to make it did not succeed; the next one follows by itself.")
+        if self._operation.status == Operation.Status.RETRY_WAIT:
+            return _("Its worker was stopped; it goes on by itself.")
+        return _("It goes on as soon as a worker is free; you may close this page.")
 
     @property
     def may_ask_again(self) -> bool:

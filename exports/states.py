@@ -44,6 +44,9 @@ def state_of(export: Export, now: datetime) -> ExportState:
     """The state of an export whose operation is loaded."""
     assert export.operation is not None
     state = _OF_OPERATION[export.operation.status]
+    if state is ExportState.ACCEPTED and export.operation.fence > 0:
+        # On its queue once more, after an attempt: who has read "running" must not read that none has begun.
+        return ExportState.RUNNING
     if state is ExportState.FAILED and export.ready_at is not None:
         # The file and its mail are there, by one commit. All that failed was to say so of the operation.
         state = ExportState.READY

@@ -82,11 +82,21 @@ def test_each_state_has_its_word_its_colour_and_its_sentence(browser, exporter, 
     assert (facts["status"], facts["sentence"], facts["file"]) == (word, sentence, None)
 
 
-def test_an_attempt_that_failed_is_told_apart_from_one_that_was_stopped(browser, exporter):
-    export = lay_export(exporter, "retry_wait")
-    Operation.objects.filter(pk=export.operation.pk).update(last_error="transient")
-    page = Page(browser.get(address_of(export)))
-    assert "An attempt to make it did not succeed; the next one follows by itself." in page.text
+@pytest.mark.parametrize(
+    ("status", "last_error", "sentence"),
+    [
+        ("retry_wait", "transient", "An attempt to make it did not succeed; the next one follows by itself."),
+        ("queued", "lost", "An attempt to make it did not succeed; the next one follows by itself."),
+        ("queued", "", "It goes on as soon as a worker is free; you may close this page."),
+    ],
+)
+def test_between_two_attempts_it_says_how_it_goes_on(browser, exporter, status, last_error, sentence):
+    """An attempt that failed is told apart from one that was stopped (above)."""
+    export = lay_export(exporter, status)
+    Operation.objects.filter(pk=export.operation.pk).update(last_error=last_error, fence=1)
+    for address in (HERE, address_of(export)):
+        page = Page(browser.get(address))
+        assert (looks(page), sentence in page.text) == (["running"], True)
 
 
 def test_what_is_ready_can_be_downloaded_and_says_what_it_is(browser, exporter, facts_of):

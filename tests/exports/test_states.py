@@ -36,6 +36,11 @@ def test_the_state_is_that_of_the_operation(status, word, now):
     assert (status in GOING_ON) == (word in ("accepted", "running"))
 
 
+@pytest.mark.parametrize("status", ["accepted", "queued"])
+def test_what_was_begun_once_never_counts_as_only_accepted_again(status, now):
+    assert state_of(Export(operation=Operation(status=status, fence=1)), now) is ExportState.RUNNING
+
+
 def test_what_was_ready_expires_at_its_time_and_not_before(now):
     ready = an_export("completed", expires_at=now)
     assert state_of(ready, now - timedelta(microseconds=1)) is ExportState.READY
