@@ -1,1 +1,1 @@
-"""Three trials of the exports with real processes, for people to watch and as acceptance tests."""
+"""Trials of the exports with real processes, for people to watch and as acceptance tests."""

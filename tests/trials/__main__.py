@@ -37,7 +37,7 @@ def _run(folder: Path, database_url: str) -> int:
     from tests.trials.scene import Told, a_scene
     from tests.trials.trials import TRIALS
 
-    _write("The three trials of the exports, with real processes. What is done, and what is seen:\n\n")
+    _write("The trials of the exports, with real processes. What is done, and what is seen:\n\n")
     say = Told(_write)
     verdicts: dict[str, bool] = {}
     with a_scene(folder / "site", database_url, say) as scene:
