@@ -194,7 +194,18 @@ def _make_a_folder(path):
     path.mkdir()
 
 
-@pytest.mark.parametrize("harm", [_remove, _cut, _add, _make_a_folder])
+def _lay_a_link(path):
+    elsewhere = path.parent.parent / "elsewhere"
+    path.rename(elsewhere)
+    path.symlink_to(elsewhere)
+
+
+def _lay_a_pipe(path):
+    path.unlink()
+    os.mkfifo(path)
+
+
+@pytest.mark.parametrize("harm", [_remove, _cut, _add, _make_a_folder, _lay_a_link, _lay_a_pipe])
 def test_a_file_that_is_not_as_it_was_made_is_not_handed_out_but_logged(fetch, export, harm, caplog):
     harm(path_of(export.pk))
     answer, data = fetch(export)
