@@ -89,8 +89,10 @@ def programs_list(browser: Client) -> list[dict[str, object]]:
     return found
 
 
-@pytest.mark.parametrize("address", [*ADDRESSES, NOWHERE, "/exports/"])
+@pytest.mark.parametrize("address", [*ADDRESSES, NOWHERE, f"{NOWHERE}file/", "/exports/"])
 def test_p21_who_is_signed_out_is_asked_to_sign_in_whatever_the_number(client, address):
+    # Nobody lands on a file, but on the page that offers it.
+    page = address.removesuffix("file/")
     for way, method in product(WAYS, ("get", "head")):
         answer = getattr(client, method)(address, headers=way)
         if "hx-request" in way:
@@ -98,7 +100,7 @@ def test_p21_who_is_signed_out_is_asked_to_sign_in_whatever_the_number(client, a
         else:
             assert (answer.status_code, answer.headers["Location"]) == (
                 302,
-                f"/login/?next={address.replace('/', '%2F')}",
+                f"/login/?next={page.replace('/', '%2F')}",
             )
         assert b"2025" not in answer.content
 
