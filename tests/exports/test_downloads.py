@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from datetime import timedelta
 from hashlib import sha256
+from threading import Timer
 
 import pytest
 from django.utils import timezone
@@ -200,12 +201,7 @@ def _lay_a_link(path):
     path.symlink_to(elsewhere)
 
 
-def _lay_a_pipe(path):
-    path.unlink()
-    os.mkfifo(path)
-
-
-@pytest.mark.parametrize("harm", [_remove, _cut, _add, _make_a_folder, _lay_a_link, _lay_a_pipe])
+@pytest.mark.parametrize("harm", [_remove, _cut, _add, _make_a_folder, _lay_a_link])
 def test_a_file_that_is_not_as_it_was_made_is_not_handed_out_but_logged(fetch, export, harm, caplog):
     harm(path_of(export.pk))
     answer, data = fetch(export)
@@ -213,6 +209,23 @@ def test_a_file_that_is_not_as_it_was_made_is_not_handed_out_but_logged(fetch, e
     assert data.decode() == "The file of this export is not there as it was made. Ask for the export again.\n"
     assert "file of an export" in caplog.text
     assert str(path_of(export.pk)) not in caplog.text
+
+
+def test_a_pipe_in_its_place_is_not_waited_for(fetch, export):
+    path, waited = path_of(export.pk), []
+    path.unlink()
+    os.mkfifo(path)
+
+    def let_go():
+        """Somebody who writes ends the wait of who reads."""
+        waited.append(True)
+        os.close(os.open(path, os.O_WRONLY | os.O_NONBLOCK))
+
+    patience = Timer(20, let_go)
+    patience.start()
+    answer, _data = fetch(export)
+    patience.cancel()
+    assert (answer.status_code, waited) == (404, [])
 
 
 def test_what_is_being_downloaded_stays_whole_when_another_file_takes_its_place(exporter, sign_in, export):
