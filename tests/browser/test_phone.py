@@ -25,6 +25,7 @@ TOO_SMALL = """least => [...document.querySelectorAll('a, button, input:not([typ
   .filter(([, box]) => box.width > 1 && (box.width < least || box.height < least))
   .map(([target, box]) => `${target.innerText || target.name}: ${box.width.toFixed(1)} x ${box.height.toFixed(1)}`)
 """
+NARROWEST = "Math.min(...[...document.querySelectorAll('.list td')].map(one => one.getBoundingClientRect().width))"
 
 
 @pytest.fixture
@@ -110,3 +111,11 @@ def test_the_lookup_is_in_the_menu(phone, operator, real_rq, site):
     field.fill(job_id)
     field.press("Enter")
     expect(page).to_have_url(site.address + at("job", "orders", job_id))
+
+
+@pytest.mark.parametrize("width", [900, 1024, 1090])
+def test_on_a_tablet_no_column_is_squeezed_to_a_letter_a_line(open_tab, operator, shop, width):
+    page = open_tab(operator, viewport={"width": width, "height": 768})
+    for path in (at("overview"), at("reviews"), at("workers")):
+        page.goto(path)
+        assert page.locator(".list td").count() and page.evaluate(NARROWEST) > 40, path
