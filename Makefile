@@ -4,7 +4,7 @@
 #   make test    every test; ARGS="tests/domain -k retry" chooses some, TEST_DATABASE_URL=… another database
 #   make chaos   what comes of every crash, on real processes: FULL=1 the whole table, MINUTES=n SEED=s at random,
 #                DATABASE=sqlite, postgresql or both
-#   make trials  watch an export survive: its worker stopped, the web restarted, a period that does not exist
+#   make trials  watch an export survive: its worker stopped, and killed, the web restarted; a period that does not exist
 #   make cover   the tests again, slower, and which lines and branches they reach
 #   make check   format, lint, types, layers, templates, Django's own checks: what CI runs
 #   make lint    mend what can be mended without thinking

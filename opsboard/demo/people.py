@@ -75,7 +75,7 @@ class Account:
 
 ACCOUNTS = (
     Account(name="viewer", group=VIEWERS, may="looks, and changes nothing"),
-    Account(name="operator", group=OPERATORS, may="also retries, cancels and deletes jobs"),
+    Account(name="operator", group=OPERATORS, may="also retries, cancels, deletes, and answers reviews"),
     Account(name="lead", group=LEADS, may="also declares job types and gives access"),
     Account(
         name=CLERK, group=EXPORTERS, may="asks for exports of orders, and gets the files", email="clerk@shop.example"

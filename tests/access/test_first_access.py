@@ -130,3 +130,29 @@ def test_a_group_that_does_not_exist_adds_nobody():
     ):
         run("add_user", "vera", "--group", "Boss")
     assert not User.objects.exists()
+
+
+def test_an_account_that_is_there_joins_groups_leaves_others_and_gets_an_address(viewer):
+    run("add_user", "otto", "--group", "Viewers")
+    said = run("change_user", "otto", "--join", "Exporters", "--leave", "Viewers", "--email", "otto@shop.example")
+    user = User.objects.get(username="otto")
+    assert [group.name for group in user.groups.all()] == ["Exporters"]
+    assert user.email == "otto@shop.example"
+    assert "groups Exporters; address otto@shop.example" in said
+    assert "groups Exporters; address none" in run("change_user", "otto", "--email", "")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "reason"),
+    [
+        (("nobody",), "There is no account nobody; make one with: manage.py add_user nobody"),
+        (("vera", "--join", "Exporters", "--leave", "Boss"), "There is no group Boss"),
+        (("vera", "--join", "Exporters", "--email", "vera"), "valid email address"),
+    ],
+)
+def test_what_can_not_be_changed_changes_nothing(viewer, arguments, reason):
+    with pytest.raises(CommandError, match=reason):
+        run("change_user", *arguments)
+    assert not viewer.groups.exists()
+    viewer.refresh_from_db()
+    assert viewer.email == ""

@@ -5,13 +5,13 @@ from __future__ import annotations
 from typing import Any
 
 from django.contrib.auth import get_user_model
-from django.contrib.auth.models import Group
 from django.core.exceptions import ValidationError
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 from django.db import transaction
 from django.utils.translation import gettext as _
 
 from jobs.first_access import new_password
+from jobs.management.groups import group_named
 
 
 class Command(BaseCommand):
@@ -26,7 +26,7 @@ class Command(BaseCommand):
 
     @transaction.atomic
     def handle(self, *args: Any, **options: Any) -> None:
-        groups = [_group(name) for name in options["group"]]
+        groups = [group_named(name) for name in options["group"]]
         password = new_password()
         user = get_user_model()(username=options["name"], email=options["email"])
         user.set_password(password)
@@ -38,11 +38,3 @@ class Command(BaseCommand):
         user.groups.set(groups)
         self.stdout.write(_("Account %(name)s, password %(word)s (not shown again).")
                           % {"name": options["name"], "word": password})  # fmt: skip
-
-
-def _group(name: str) -> Group:
-    try:
-        return Group.objects.get(name=name)
-    except Group.DoesNotExist:
-        known = ", ".join(Group.objects.order_by("name").values_list("name", flat=True))
-        raise CommandError(f"There is no group {name}; the groups are: {known}.") from None
