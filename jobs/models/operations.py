@@ -68,7 +68,7 @@ class Operation(models.Model):
     declared_effects = models.JSONField(default=list, blank=True)
     attempts_used = models.PositiveIntegerField(default=0)
     max_attempts = models.PositiveIntegerField(default=0)
-    """As a running total: an operator's retry raises it by what the policy allows."""
+    """As a running total: an operator's retry raises it to one more than were used."""
     lost_attempts = models.PositiveIntegerField(default=0)
     """Since an operator last asked for a run."""
     last_error = models.CharField(max_length=16, blank=True)
