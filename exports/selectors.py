@@ -18,7 +18,7 @@ from django.utils.translation import gettext as _
 from exports.downloads import file_name
 from exports.mail_states import MailNews, MailState, mail_news
 from exports.models import Export, Order
-from exports.states import ExportState, reason_of, state_of
+from exports.states import ExportState, accepted, reason_of, state_of
 from jobs.models import Operation
 from jobs.selectors.paging import PAGE_SIZE, TimedPlace, read_sheet
 
@@ -76,7 +76,7 @@ class ShownExport:
         if self.state is ExportState.RUNNING and self._operation.status != Operation.Status.RUNNING:
             return self._between_attempts
         return {
-            ExportState.ACCEPTED: _("Accepted. It is made as soon as a worker is free; you may close this page."),
+            ExportState.ACCEPTED: accepted(),
             ExportState.RUNNING: _("It is being made; you may close this page."),
             ExportState.READY: _("The file is ready."),
             ExportState.FAILED: reason_of(self.export),

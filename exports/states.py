@@ -70,6 +70,11 @@ def reason_of(export: Export) -> str:
     return export.reason or looking_into_it()
 
 
+def accepted() -> str:
+    """What the owner of an export reads of whose making nothing has begun. It promises no time: nobody knows it."""
+    return _("Accepted. It is made as soon as a worker is free; you may close this page.")
+
+
 def looking_into_it() -> str:
     """What the owner of an export reads that failed for a reason of ours."""
     return _("It failed, and we are looking into it. You need not ask again.")

@@ -21,7 +21,7 @@ from exports.forms import WishForm
 from exports.permissions import may_export
 from exports.requesting import Accepted, TooManyExports, TooManyFiles, request_export
 from exports.selectors import ShownExport, exports_page, find_export, offered_periods
-from exports.states import ExportState
+from exports.states import ExportState, accepted
 from jobs.domain.times import moment
 from jobs.selectors.paging import PAGE_SIZE, TimedPlace
 from jobs.views.landing import hands_out_a_file
@@ -74,21 +74,21 @@ def _ask(request: SignedInRequest) -> HttpResponse:
     if not form.is_valid():
         return _refused(request, form, "", 400)
     try:
-        accepted = request_export(request.user, form.cleaned_data["period"], form.cleaned_data["order_status"])
+        wish = request_export(request.user, form.cleaned_data["period"], form.cleaned_data["order_status"])
     except TooManyExports as error:
         return _refused(request, form, _too_many(error.limit), 429)
     except TooManyFiles as error:
         return _refused(request, form, _no_room(error), 429)
-    return _accepted(request, accepted)
+    return _accepted(request, wish)
 
 
-def _accepted(request: SignedInRequest, accepted: Accepted) -> HttpResponse:
-    address = export_address(accepted.export.pk)
+def _accepted(request: SignedInRequest, wish: Accepted) -> HttpResponse:
+    address = export_address(wish.export.pk)
     if wants_json(request):
-        facts = export_json(find_export(request.user, accepted.export.pk, timezone.now()))
+        facts = export_json(find_export(request.user, wish.export.pk, timezone.now()))
         return JsonResponse(facts, status=202, headers={"Location": address})
-    if accepted.is_new:
-        messages.success(request, _("Accepted. It is made as soon as a worker is free; you may close this page."))
+    if wish.is_new:
+        messages.success(request, accepted())
     else:
         messages.info(request, _("The same export is being made already: see below. Nothing was added."))
     return SeeOther(reverse("exports:exports"))
@@ -105,7 +105,7 @@ def _refused(request: SignedInRequest, form: WishForm, sentence: str, status: in
 def _show_list(request: SignedInRequest, form: WishForm, *, refusal: str = "", status: int = 200) -> HttpResponse:
     now = timezone.now()
     after, before = places(request, TimedPlace.decode)
-    page = exports_page(request.user, now, after=after, before=None if after else before)
+    page = exports_page(request.user, now, after=after, before=before)
     if wants_json(request):
         following = f"{reverse('exports:exports')}?after={page.next}" if page.next else None
         return JsonResponse({"exports": [export_json(one) for one in page.rows], "next": following})

@@ -24,7 +24,7 @@ def audit(request: SignedInRequest) -> HttpResponse:
     require_wide(request.user, Permission.VIEW_AUDIT)
     seen, narrowed = visibility(request.user), _narrowed(request)
     after, before = places(request, Place.decode)
-    page = audit_page(request.user, seen, narrowed, after=after, before=None if after else before)
+    page = audit_page(request.user, seen, narrowed, after=after, before=before)
     if narrowed.entry and not page.rows:
         raise Http404
     return render_page(

@@ -44,12 +44,15 @@ def cursors(request: HttpRequest) -> tuple[Cursor | None, Cursor | None]:
 
 
 def places(request: HttpRequest, decode: Callable[[str], Place]) -> tuple[Place | None, Place | None]:
-    """(after, before) from the address, for a list in SQL. Raises BadRequest (400) for a text that names no place."""
+    """(after, before) from the address, for a list in SQL; of two the first counts.
+
+    Raises BadRequest (400) for a text that names no place.
+    """
     try:
         after, before = (decode(value) if value else None for value in map(request.GET.get, ("after", "before")))
     except ValueError as error:
         raise BadRequest(str(error)) from None
-    return after, before
+    return after, None if after else before
 
 
 def known_connection(name: str) -> str:

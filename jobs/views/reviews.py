@@ -33,7 +33,7 @@ def reviews(request: SignedInRequest) -> HttpResponse:
     now, seen, narrowed = timezone.now(), visibility(request.user), _narrowed(request)
     (after, before), watch = places(request, Place.decode), observer_health(now)
     context = {
-        "page": reviews_page(request.user, seen, narrowed, now=now, after=after, before=None if after else before),
+        "page": reviews_page(request.user, seen, narrowed, now=now, after=after, before=before),
         "narrowed": narrowed,
         "query": urlencode(narrowed.query),
         "queues": _queues(seen, narrowed),

@@ -15,7 +15,7 @@ from jobs.broker.deliveries import Dispatch, declared_by, push_again
 from jobs.broker.guarded import READ_COMMANDS, WATCH_COMMANDS
 from jobs.models import Operation
 from opsboard.runner.valkey import EmbeddedValkey, free_port
-from tests.exports.conftest import exporter_named
+from tests.exports.shop import a_person
 
 ACL = Path(__file__).parents[2] / "deploy/redis-acl.conf"
 # Whole commands: with too few arguments a server answers before it asks who may.
@@ -132,5 +132,5 @@ def test_the_actor_can_queue_an_export_as_the_pages_do(server, monkeypatch):
     queue = declared_by(build_export.delay).queue
     with Redis.from_url(server.url_for("opsboard-actor", "secret")) as client:
         monkeypatch.setattr(queue, "connection", client)
-        operation = request_export(exporter_named("clara"), "2025", "").export.operation
+        operation = request_export(a_person("clara"), "2025", "").export.operation
         assert client.lrange("rq:queue:exports", 0, -1) == [operation.job_id.encode()]

@@ -16,8 +16,8 @@ from jobs.broker import connections
 from jobs.broker.deliveries import declared_by
 from jobs.observer.operations import deliver
 from tests.cases.test_p12_redis_down import STATES, Store, connection_to, in_time, says_nothing_of
-from tests.exports.conftest import exporter_named
 from tests.exports.laid import CONTENT, lay_export, lay_ready
+from tests.exports.shop import a_person
 from tests.support.pages import Page
 from tests.support.real_rq import wait_until
 
@@ -45,7 +45,7 @@ def store(tmp_path, settings, monkeypatch):
 
 @pytest.fixture
 def owner(db):
-    return exporter_named("clara")
+    return a_person("clara")
 
 
 @pytest.fixture

@@ -17,7 +17,8 @@ from exports.models import Export, Order
 from exports.periods import read_period
 from exports.requesting import request_export
 from jobs.safety import result_file
-from tests.exports.conftest import exporter_named, make_orders, queues, run_jobs
+from tests.exports.conftest import make_orders, queues, run_jobs
+from tests.exports.shop import a_person
 from tests.safety.dying import Attempt
 
 __all__ = ["make_orders", "queues", "run_jobs"]
@@ -29,7 +30,7 @@ ROWS = 5500
 
 @pytest.fixture
 def owner(db):
-    return exporter_named("clara")
+    return a_person("clara")
 
 
 @pytest.fixture

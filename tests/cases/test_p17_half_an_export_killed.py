@@ -10,8 +10,8 @@ from exports.models import Order
 from exports.requesting import request_export
 from exports.states import looking_into_it
 from jobs.models import Operation
-from tests.exports.harm import FOLDER, POINTS, has_happened, plan
-from tests.exports.processes import IN_THE_END, a_site, queues_of
+from tests.exports.harm import has_happened, plan
+from tests.exports.processes import IN_THE_END, a_harmed_site, queues_of
 from tests.exports.shop import a_person, outcomes, read, stock
 from tests.support import database
 from tests.support.real_rq import wait_until
@@ -24,9 +24,7 @@ MIB = 1024 * 1024
 
 @pytest.fixture
 def site(tmp_path):
-    (tmp_path / "harm").mkdir()
-    more = {FOLDER: str(tmp_path / "harm"), "OPSBOARD_TEST_POINTS": POINTS}
-    with a_site(tmp_path / "site", database.url(), **more) as site:
+    with a_harmed_site(tmp_path, database.url()) as site:
         yield site
 
 

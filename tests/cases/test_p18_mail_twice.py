@@ -11,9 +11,20 @@ from exports.requesting import request_export
 from jobs.domain.verdicts import Verdict
 from jobs.models import Review
 from tests.exports.conftest import exporter, make_orders, queues, run_jobs
-from tests.exports.harm import FOLDER, POINTS, has_happened, plan
-from tests.exports.mail_scene import CLARA, GIVEN_UP, TRIES, observe, read, retry_at_once, say, sink_in_use, told_of
-from tests.exports.processes import IN_THE_END, a_site, queues_of
+from tests.exports.harm import has_happened, plan
+from tests.exports.mail_scene import (
+    CLARA,
+    GIVEN_UP,
+    TRIES,
+    mailing_to,
+    observe,
+    read,
+    retry_at_once,
+    say,
+    sink_in_use,
+    told_of,
+)
+from tests.exports.processes import IN_THE_END, a_harmed_site, queues_of
 from tests.support import database
 from tests.support.pages import Page
 from tests.support.real_rq import wait_until
@@ -111,15 +122,8 @@ def test_p18d_taken_and_the_worker_killed_before_it_noted_that_it_is_in_review(
     settings,
 ):
     make_orders(1)
-    (tmp_path / "harm").mkdir()
     settings.OPSBOARD_EXPORTS_DIR = tmp_path / "site" / "exports"
-    more = {
-        FOLDER: str(tmp_path / "harm"),
-        "OPSBOARD_TEST_POINTS": POINTS,
-        "DJANGO_SETTINGS_MODULE": "opsboard.settings",
-        "OPSBOARD_MAIL_URL": f"smtp://127.0.0.1:{sink.port}",
-    }
-    with a_site(tmp_path / "site", database.url(), **more) as site:
+    with a_harmed_site(tmp_path, database.url(), **mailing_to(sink)) as site:
         with queues_of(site):
             export = request_export(exporter, "2025", "").export
         plan(tmp_path / "harm", export.pk, "after_call.kill_both", "mail_export")

@@ -10,8 +10,8 @@ import pytest
 
 from exports.requesting import request_export
 from jobs.models import Review
-from tests.exports.harm import FOLDER, POINTS, has_happened, plan
-from tests.exports.processes import IN_THE_END, a_site, has_gone, kill, queues_of
+from tests.exports.harm import has_happened, plan
+from tests.exports.processes import IN_THE_END, a_harmed_site, has_gone, kill, queues_of
 from tests.exports.shop import a_person, outcomes, read, stock
 from tests.support import database
 from tests.support.real_rq import wait_until
@@ -25,9 +25,7 @@ SECONDS = 60
 
 @pytest.fixture
 def site(tmp_path):
-    (tmp_path / "harm").mkdir()
-    more = {FOLDER: str(tmp_path / "harm"), "OPSBOARD_TEST_POINTS": POINTS}
-    with a_site(tmp_path / "site", database.url(), **more) as site:
+    with a_harmed_site(tmp_path, database.url()) as site:
         site.observer()
         yield site
 

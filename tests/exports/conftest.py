@@ -2,28 +2,22 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime, timedelta
-from decimal import Decimal
+from datetime import timedelta
 
 import pytest
-from django.contrib.auth.models import Permission, User
+from django.contrib.auth.models import User
 from rq import Queue, SimpleWorker
 
 from exports.models import Order
 from exports.tasks import build_export, mail_export
 from jobs.broker.deliveries import declared_by
+from tests.exports.shop import a_person, stock
 
 
 @pytest.fixture
 def exporter(db) -> User:
     """Somebody who may ask for exports, and nothing else."""
-    return exporter_named("clara")
-
-
-def exporter_named(name: str) -> User:
-    user = User.objects.create_user(name, email=f"{name}@shop.example")
-    user.user_permissions.add(Permission.objects.get(content_type__app_label="exports", codename="request_export"))
-    return user
+    return a_person()
 
 
 @pytest.fixture
@@ -31,22 +25,7 @@ def make_orders(db):
     """make_orders(count): plain orders of 2025, an hour apart from its first moment on."""
 
     def make(count: int) -> None:
-        first = datetime(2025, 1, 1, tzinfo=UTC)
-        before = Order.objects.count()
-        Order.objects.bulk_create(
-            (
-                Order(
-                    number=f"O-{number:06}",
-                    placed_at=first + timedelta(hours=number),
-                    customer=f"Customer {number}",
-                    note="",
-                    status=Order.Status.PAID,
-                    amount=Decimal(number) / 4,
-                )
-                for number in range(before, before + count)
-            ),
-            batch_size=2000,
-        )
+        stock(count, before=Order.objects.count(), apart=timedelta(hours=1))
 
     return make
 

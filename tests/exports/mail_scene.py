@@ -42,6 +42,11 @@ def sink_in_use(settings: Any, **how: Any) -> Iterator[Sink]:
         yield sink
 
 
+def mailing_to(sink: Sink) -> dict[str, str]:
+    """The variables of a site's processes that send their mails there, as the product does."""
+    return {"DJANGO_SETTINGS_MODULE": "opsboard.settings", "OPSBOARD_MAIL_URL": f"smtp://127.0.0.1:{sink.port}"}
+
+
 def retry_at_once(monkeypatch: Any) -> None:
     """The mails that are submitted from now on are tried again without a pause."""
     backoff = mail_export.kind.retry  # type: ignore[attr-defined]  # of @operation

@@ -26,6 +26,7 @@ from jobs.broker.deliveries import declared_by
 from opsboard.runner.lifeline import die_with_parent
 from opsboard.runner.processes import end_session, process, processes
 from opsboard.runner.valkey import EmbeddedValkey, free_port
+from tests.exports.harm import FOLDER, POINTS
 from tests.support.real_rq import ROOT, wait_until
 from tests.support.web import GUNICORN, Answer, Browser, can_connect
 
@@ -190,6 +191,15 @@ def a_site(folder: Path, database_url: str, **more: str) -> Iterator[Site]:
         site.end()
         server.terminate()
         server.wait(10)
+
+
+@contextmanager
+def a_harmed_site(folder: Path, database_url: str, **more: str) -> Iterator[Site]:
+    """One in `folder`/site to whose workers is done what tests.exports.harm finds planned in `folder`/harm."""
+    (folder / "harm").mkdir()
+    harmed = {FOLDER: str(folder / "harm"), "OPSBOARD_TEST_POINTS": POINTS, **more}
+    with a_site(folder / "site", database_url, **harmed) as site:
+        yield site
 
 
 def queues_of(site: Site) -> AbstractContextManager[None]:

@@ -17,20 +17,20 @@ def a_person(name: str = "clara") -> User:
     return person
 
 
-def stock(count: int) -> None:
-    """So many plain orders, a minute apart from the first moment of 2025 on."""
+def stock(count: int, *, before: int = 0, apart: timedelta = timedelta(minutes=1)) -> None:
+    """So many plain orders, behind those that were there before, each `apart` from the next, from 2025 on."""
     first = datetime(2025, 1, 1, tzinfo=UTC)
     Order.objects.bulk_create(
         (
             Order(
                 number=f"O-{number:06}",
-                placed_at=first + timedelta(minutes=number),
+                placed_at=first + apart * number,
                 customer=f"Customer {number}",
                 note="",
                 status=Order.Status.PAID,
                 amount=Decimal(number) / 4,
             )
-            for number in range(count)
+            for number in range(before, before + count)
         ),
         batch_size=2000,
     )

@@ -12,8 +12,8 @@ from redis import Redis
 from exports.models import Export, Order
 from exports.requesting import request_export
 from exports.writing import COLUMNS, Hashed, write_rows
-from tests.exports.harm import FOLDER, POINTS, has_happened, plan
-from tests.exports.processes import IN_THE_END, a_site, queues_of
+from tests.exports.harm import has_happened, plan
+from tests.exports.processes import IN_THE_END, a_harmed_site, queues_of
 from tests.exports.shop import a_person, outcomes, read, stock
 from tests.kills.hands import LONG_AGO
 from tests.support import database
@@ -73,9 +73,7 @@ class Folder:
 
 @pytest.fixture
 def site(tmp_path):
-    (tmp_path / "harm").mkdir()
-    more = {FOLDER: str(tmp_path / "harm"), "OPSBOARD_TEST_POINTS": POINTS}
-    with a_site(tmp_path / "site", database.url(), **more) as site:
+    with a_harmed_site(tmp_path, database.url()) as site:
         yield site
 
 

@@ -13,11 +13,11 @@ from exports.tasks import mail_export
 from jobs.domain.verdicts import Verdict
 from jobs.models import Attempt, Review
 from opsboard.runner.processes import process
-from tests.exports.conftest import exporter_named
-from tests.exports.harm import FOLDER, POINTS, has_happened, plan
+from tests.exports.harm import has_happened, plan
 from tests.exports.laid import lay_ready
-from tests.exports.mail_scene import read, say
-from tests.exports.processes import IN_THE_END, a_site, kill, queues_of
+from tests.exports.mail_scene import mailing_to, read, say
+from tests.exports.processes import IN_THE_END, a_harmed_site, kill, queues_of
+from tests.exports.shop import a_person
 from tests.exports.smtp_sink import smtp_sink
 from tests.kills.hands import LONG_AGO
 from tests.support import database
@@ -57,15 +57,8 @@ def sink():
 
 @pytest.fixture
 def site(tmp_path, settings, sink):
-    (tmp_path / "harm").mkdir()
     settings.OPSBOARD_EXPORTS_DIR = tmp_path / "site" / "exports"
-    more = {
-        FOLDER: str(tmp_path / "harm"),
-        "OPSBOARD_TEST_POINTS": POINTS,
-        "DJANGO_SETTINGS_MODULE": "opsboard.settings",
-        "OPSBOARD_MAIL_URL": f"smtp://127.0.0.1:{sink.port}",
-    }
-    with a_site(tmp_path / "site", database.url(), **more) as site:
+    with a_harmed_site(tmp_path, database.url(), **mailing_to(sink)) as site:
         yield site
 
 
@@ -74,7 +67,7 @@ class Case:
 
     def __init__(self, number, point, death, site, sink):
         self.point, self.death, self._folder = point, death, site.folder.parent / "harm"
-        owner = exporter_named(f"clara-{number}")
+        owner = a_person(f"clara-{number}")
         self.address, self.export = owner.email, lay_ready(owner)
         self.export.mail_operation = mail_export.submit(self.export.pk)
         self.export.save()

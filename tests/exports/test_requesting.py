@@ -11,7 +11,7 @@ from django.db import connection, transaction
 from exports.models import Export
 from exports.requesting import TooManyExports, TooManyFiles, request_export
 from jobs.models import Operation
-from tests.exports.conftest import exporter_named
+from tests.exports.shop import a_person
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -52,7 +52,7 @@ def test_the_same_wish_is_the_same_export_while_it_goes_on(exporter, queues, run
 
 
 def test_another_period_status_or_person_is_another_wish(exporter, queues):
-    other = exporter_named("carl")
+    other = a_person("carl")
     made = [
         request_export(person, period, status)
         for person, period, status in [
@@ -74,7 +74,7 @@ def test_so_many_at_once_and_no_more(exporter, queues, run_jobs, settings):
         request_export(exporter, "2023", "")
     assert refusal.value.limit == 2
     assert not request_export(exporter, "2025", "").is_new
-    assert request_export(exporter_named("carl"), "2023", "").is_new
+    assert request_export(a_person("carl"), "2023", "").is_new
     run_jobs()
     assert request_export(exporter, "2023", "").is_new
 
@@ -104,7 +104,7 @@ def test_so_many_files_and_no_more_until_the_first_of_them_goes(exporter, queues
     with pytest.raises(TooManyFiles) as refusal:
         request_export(exporter, "2023", "")
     assert (refusal.value.limit, refusal.value.until) == (2, first.expires_at)
-    assert request_export(exporter_named("carl"), "2023", "").is_new
+    assert request_export(a_person("carl"), "2023", "").is_new
     Export.objects.filter(pk=first.pk).update(expires_at=first.requested_at)
     assert request_export(exporter, "2023", "").is_new
 
